@@ -1,0 +1,1 @@
+"""Decides what a returning agent may still act on."""
