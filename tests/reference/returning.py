@@ -1,7 +1,7 @@
 """Leaving and returning: depart, read, admit, join, the cover, the view, recall (DESIGN.md §6, §9, §10, §11).
 
-Only `depart` raises the epoch. A decision is computed by `decide` from a pool and a moment; `admit` and `join`
-say which, and what becomes of ticket, absence and view.
+Only `depart` raises the epoch. A decision is computed by `decide` from a pool and a moment; `admit` and
+`join` say which, and what becomes of ticket, absence and view.
 """
 
 from __future__ import annotations

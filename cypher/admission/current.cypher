@@ -1,0 +1,25 @@
+// The current version of every identity of a workspace, whatever its task: the candidates of a read.
+// Parameters: $workspace, $epoch, $valid_at (microseconds).
+RETURN COLLECT {
+    MATCH (i:Identity {workspace: $workspace})
+    WHERE i.task IS NOT NULL
+    WITH DISTINCT i.scope AS scope, i.kind AS kind, i.key AS key
+    CALL (scope, kind, key) {
+      OPTIONAL MATCH (r:WorkItem {workspace: $workspace, scope: scope, kind: kind, key: key})
+      WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.valid_to > r.recorded_at
+      RETURN r AS regular
+      ORDER BY r.workspace DESC, r.scope DESC, r.kind DESC, r.key DESC, r.valid_from DESC, r.epoch DESC, r.place DESC
+      LIMIT 1
+    }
+    CALL (scope, kind, key, regular) {
+      OPTIONAL MATCH (c:Correction {workspace: $workspace, scope: scope, kind: kind, key: key})
+      WHERE c.valid_from <= $valid_at < c.valid_to AND c.epoch <= $epoch < c.retired_epoch
+        AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
+      RETURN c AS correction
+      ORDER BY c.epoch DESC, c.place DESC
+      LIMIT 1
+    }
+    WITH coalesce(correction, regular) AS current
+    WHERE current IS NOT NULL
+    RETURN current.id
+  } AS current

@@ -1,0 +1,3 @@
+// As what.
+CREATE CONSTRAINT tracegraph_role IF NOT EXISTS
+FOR (n:Role) REQUIRE (n.workspace, n.id) IS UNIQUE

@@ -1,0 +1,3 @@
+// Verdicts by id, to be withdrawn.
+CREATE INDEX tracegraph_unverified IF NOT EXISTS
+FOR ()-[r:UNVERIFIED]-() ON (r.workspace, r.id)

@@ -1,0 +1,22 @@
+// Takes the workspace's write lock and reads what a batch or a pinned read builds on. Rolled back, it pins an epoch:
+// whatever that epoch and the ones before it wrote is then visible, which a read without the lock does not promise.
+// Parameters: $workspace, $batch_id (null when there is none).
+MATCH (w:Workspace {id: $workspace})
+SET w.lock = true
+WITH w
+OPTIONAL MATCH (last:Epoch {workspace: $workspace, number: w.epoch})
+OPTIONAL MATCH (done:Epoch {workspace: $workspace, batch_id: $batch_id})
+CALL () {
+  MATCH (y:Policy {workspace: $workspace})
+  WHERE y.revision IS NOT NULL
+  RETURN y
+  ORDER BY y.workspace DESC, y.revision DESC
+  LIMIT 1
+}
+RETURN w.owner AS owner,
+  w.epoch AS epoch,
+  w.recorded_at AS created_at,
+  last.recorded_at AS recorded_at,
+  last.digest AS previous,
+  properties(y) AS policy,
+  done {.number, .request, .digest, .recorded_at, .author, .batch_id, .ids} AS done

@@ -1,0 +1,91 @@
+// Records items and receipts with all their edges, and puts each version into its identity's order.
+// Eager on purpose: every node of the batch exists before an edge or a neighbour is looked for.
+// Parameters: $workspace, $epoch, $recorded_at, $items, $receipts (lists of property maps), $bindings, $premises,
+// $sources, $supports, $replaced, $requires, $frontiers (lists of maps that name both ends).
+CALL () {
+  UNWIND $receipts AS row
+  CREATE (r:Receipt)
+  SET r = row, r.workspace = $workspace, r.epoch = $epoch, r.retired_epoch = 9223372036854775807
+}
+CALL () {
+  UNWIND $items AS row
+  CREATE (m:WorkItem)
+  SET m = row, m.workspace = $workspace, m.epoch = $epoch, m.recorded_at = $recorded_at,
+    m.retired_epoch = 9223372036854775807
+  FOREACH (_ IN CASE WHEN row.valid_to <= $recorded_at THEN [1] END | SET m:Correction)
+}
+CALL () {
+  UNWIND $items AS row
+  WITH DISTINCT coalesce(row.task, '') AS task, row.scope AS scope, row.kind AS kind, row.key AS key
+  MERGE (:Identity {workspace: $workspace, task: task, scope: scope, kind: kind, key: key})
+}
+CALL () {
+  UNWIND $bindings AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.item})
+  MATCH (r:Receipt {workspace: $workspace, id: row.receipt})
+  CREATE (m)-[:BOUND_TO {sha256: row.sha256, epoch: $epoch}]->(r)
+}
+CALL () {
+  UNWIND $premises AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.item})
+  MATCH (p:WorkItem {workspace: $workspace, id: row.target})
+  CREATE (m)-[:DEPENDS_ON {epoch: $epoch}]->(p)
+}
+CALL () {
+  UNWIND $sources AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.item})
+  MATCH (s:WorkItem {workspace: $workspace, id: row.target})
+  CREATE (m)-[:DERIVED_FROM {epoch: $epoch}]->(s)
+}
+CALL () {
+  UNWIND $supports AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.item})
+  MERGE (d:Dependency {workspace: $workspace, id: row.dependency})
+  CREATE (m)-[s:SUPPORTS {epoch: $epoch}]->(d)
+  SET s.receipt = row.receipt
+}
+CALL () {
+  UNWIND $requires AS row
+  MATCH (o:WorkItem {workspace: $workspace, id: row.item})
+  MERGE (d:Dependency {workspace: $workspace, id: row.dependency})
+  CREATE (o)-[:REQUIRES {critical: row.critical, epoch: $epoch}]->(d)
+}
+CALL () {
+  UNWIND $frontiers AS row
+  MATCH (f:WorkItem {workspace: $workspace, id: row.item})
+  MATCH (o:WorkItem {workspace: $workspace, id: row.obligation})
+  CREATE (f)-[:FRONTIER_OF {epoch: $epoch}]->(o)
+}
+CALL () {
+  UNWIND $replaced AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.item})
+  MATCH (old:WorkItem {workspace: $workspace, id: row.target})
+  CREATE (m)-[:SUPERSEDES {epoch: $epoch, named: true}]->(old)
+}
+CALL () {
+  UNWIND $items AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.id})
+  CALL (m) {
+    MATCH (p:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+    WHERE p.valid_from <= m.valid_from AND p.retired_epoch = 9223372036854775807
+      AND (p.valid_from < m.valid_from OR p.epoch < m.epoch OR p.epoch = m.epoch AND p.place < m.place)
+    RETURN p
+    ORDER BY p.workspace DESC, p.scope DESC, p.kind DESC, p.key DESC, p.valid_from DESC, p.epoch DESC, p.place DESC
+    LIMIT 1
+  }
+  CREATE (m)-[:SUPERSEDES {epoch: $epoch, named: false}]->(p)
+}
+CALL () {
+  UNWIND $items AS row
+  MATCH (m:WorkItem {workspace: $workspace, id: row.id})
+  CALL (m) {
+    MATCH (s:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+    WHERE s.valid_from > m.valid_from AND s.retired_epoch = 9223372036854775807
+    RETURN s
+    ORDER BY s.workspace, s.scope, s.kind, s.key, s.valid_from, s.epoch, s.place
+    LIMIT 1
+  }
+  WITH m, s
+  WHERE s.epoch < m.epoch
+  CREATE (s)-[:SUPERSEDES {epoch: $epoch, named: false}]->(m)
+}

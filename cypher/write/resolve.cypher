@@ -1,0 +1,74 @@
+// What a batch refers to, as it is now: items, receipts, experiences, things that can be withdrawn, and the scopes
+// the author may write.
+// Parameters: $workspace, $author, $now (microseconds), $items, $receipts, $experiences, $withdrawals (lists of ids),
+// $quoted (ids of items whose words a verdict quotes).
+OPTIONAL MATCH (author:Principal {workspace: $workspace, id: $author})
+RETURN author IS NOT NULL AS known,
+  COLLECT {
+    MATCH (author)-[held:HOLDS]->(role:Role)-[grant:MAY_WRITE]->(scope:Scope)
+    WHERE held.retired_epoch = 9223372036854775807 AND held.valid_from <= $now < held.valid_to
+      AND grant.retired_epoch = 9223372036854775807 AND grant.valid_from <= $now < grant.valid_to
+      AND NOT EXISTS {
+        MATCH (role)-[denial:DENIED_WRITE]->(scope)
+        WHERE denial.retired_epoch = 9223372036854775807 AND denial.valid_from <= $now < denial.valid_to
+      }
+    RETURN DISTINCT scope.id
+  } AS writable,
+  COLLECT {
+    UNWIND $items AS id
+    MATCH (m:WorkItem {workspace: $workspace, id: id})
+    RETURN m {
+      .id, .key, .kind, .scope, .task, .role, .purposes, .valid_from, .epoch, .retired_epoch,
+      erased: m.erased_epoch IS NOT NULL
+    }
+  } AS items,
+  COLLECT {
+    UNWIND $receipts AS id
+    MATCH (r:Receipt {workspace: $workspace, id: id})
+    RETURN r {
+      .id, .sha256, .retired_epoch,
+      scopes: COLLECT { MATCH (r)<-[:BOUND_TO]-(m:WorkItem) RETURN DISTINCT m.scope }
+    }
+  } AS receipts,
+  COLLECT {
+    UNWIND $experiences AS id
+    MATCH (x:Experience {workspace: $workspace, id: id})
+    RETURN x.id
+  } AS experiences,
+  COLLECT {
+    UNWIND $quoted AS id
+    MATCH (m:WorkItem {workspace: $workspace, id: id})
+    RETURN {
+      id: id,
+      texts: [m.content] + COLLECT { MATCH (m)-[:BOUND_TO]->(r:Receipt) WHERE r.text IS NOT NULL RETURN r.text }
+    }
+  } AS quoted,
+  COLLECT {
+    UNWIND $withdrawals AS id
+    CALL (id) {
+      MATCH ()-[r:HOLDS {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      UNION ALL
+      MATCH ()-[r:MAY_READ {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      UNION ALL
+      MATCH ()-[r:MAY_WRITE {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      UNION ALL
+      MATCH ()-[r:DENIED_READ {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      UNION ALL
+      MATCH ()-[r:DENIED_WRITE {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      UNION ALL
+      MATCH (v:Revocation {workspace: $workspace, id: id})-[:REVOKES]->(m:WorkItem) RETURN 'revocation' AS what, v.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH (v:Revocation {workspace: $workspace, id: id})-[:REVOKES]->(:Receipt)<-[:BOUND_TO]-(m:WorkItem) RETURN 'revocation' AS what, v.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH ()-[r:PROPOSED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH ()-[r:INVALIDATES {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH ()-[r:CLEARED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH ()-[r:UNVERIFIED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      UNION ALL
+      MATCH ()-[r:RESTORES {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+    }
+    RETURN {id: id, what: what, retired: retired, scope: scope}
+  } AS withdrawals

@@ -1,0 +1,329 @@
+"""One return, from the pinned clocks to the recorded decision (paper §3; DESIGN §6).
+
+Read in order: `decide` pins, judges the pool (gates.py), covers the obligations (cover.py), signs (view.py), records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Literal
+
+from tracegraph.admission import cover, gates
+from tracegraph.admission.view import Issued, admitted, issue
+from tracegraph.departure import SECOND, Ticket
+from tracegraph.errors import TracegraphError
+from tracegraph.graph import Graph, Tx
+from tracegraph.model import Coverage, Policy, Result, instant, iso, micros, new_id, sha256
+from tracegraph.signing import Keys
+from tracegraph.write import lock, stored_policy
+
+Decision = Literal["admitted", "blocked", "reset", "refused"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A return as the caller asks for it. A `ticket` makes it an admission, none a join."""
+
+    principal: str
+    role: str
+    task: str
+    ticket: Ticket | None = None
+    purpose: str | None = None
+    workload: str | None = None
+    query: str | None = None
+    valid_at: datetime | None = None
+    known_at: int | datetime | None = None
+    policy: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def preview(self) -> bool:
+        """Whether the caller gave a clock: then nothing is signed and no ticket is consumed."""
+        return self.valid_at is not None or self.known_at is not None
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What a decision is pinned to, read under the workspace's lock."""
+
+    clocks: gates.Clocks
+    policy: Policy
+    revision: int
+    refused: Literal["unknown_principal", "role_not_held"] | None
+
+
+@dataclass
+class Decided:
+    """A decision before it is signed and recorded; `replay` computes it again and compares."""
+
+    decision: Decision
+    pool: dict[str, gates.Judged]
+    judged: dict[str, gates.Judged]
+    """The pool and everything it rests on."""
+    cover: cover.Cover
+
+
+async def decide(graph: Graph, keys: Keys, workspace: str, asked: Asked, *, now: int) -> Result:
+    """Decide one return and record it as a cycle."""
+    pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, now))
+    back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
+    departed = None if asked.ticket is None else (asked.ticket.checkpoint, asked.ticket.epoch)
+
+    async def read(tx: Tx) -> tuple[Decided, dict[str, dict[str, Any]]]:
+        decided = await evaluate(tx, workspace, back, pinned.clocks, departed, asked.query)
+        if decided.decision != "admitted":
+            return decided, {}
+        row = await tx.row("admission/contents", workspace=workspace, ids=list(decided.cover.selected))
+        return decided, {item["id"]: item for item in (row["items"] if row else [])}
+
+    if pinned.refused is not None:
+        nothing = cover.Cover(coverage=Fraction(0), critical=Fraction(0))
+        decided, words = Decided("refused", {}, {}, nothing), {}
+    else:
+        decided, words = await graph.read(read)
+    return await _conclude(graph, keys, workspace, asked, pinned, decided, words)
+
+
+async def evaluate(
+    tx: Tx,
+    workspace: str,
+    back: gates.Return,
+    clocks: gates.Clocks,
+    departed: tuple[str, int] | None,
+    query: str | None,
+) -> Decided:
+    """Judge the pool and cover the obligations: the decision itself, without signing or recording it."""
+    candidates = await tx.row(
+        "admission/pool",
+        workspace=workspace,
+        task=back.task,
+        checkpoint=departed[0] if departed else None,
+        departed=departed[1] if departed else clocks.epoch,
+        epoch=clocks.epoch,
+        valid_at=clocks.valid_at,
+    )
+    assert candidates is not None
+    remembered, current = set(candidates["remembered"]), set(candidates["current"])
+    judged = await gates.judge(tx, workspace, remembered | current, back, clocks)
+    pool = {
+        id: judged[id]
+        for id in sorted(remembered | current)
+        if id in remembered or not judged[id].reasons & gates.OPEN_RULES
+    }
+    covering = cover.cover(pool, back.policy)
+    decision: Decision
+    if covering.complete and cover.meets(covering.coverage, covering.critical, back.policy):
+        decision = "admitted"
+        cover.fill(covering, pool, back.policy, await _scores(tx, workspace, pool, covering, back.policy, query))
+    else:
+        decision = "reset" if back.policy.on_incomplete == "reset" else "blocked"
+    return Decided(decision, pool, judged, covering)
+
+
+async def _scores(
+    tx: Tx,
+    workspace: str,
+    pool: Mapping[str, gates.Judged],
+    covering: cover.Cover,
+    policy: Policy,
+    query: str | None,
+) -> dict[str, float]:
+    if policy.fill != "relevance" or not query:
+        return {}
+    rest = [id for id, one in pool.items() if one.eligible() and id not in covering.selected]
+    row = await tx.row("admission/contents", workspace=workspace, ids=rest)
+    return cover.relevance(query, {item["id"]: item["content"] for item in (row["items"] if row else [])})
+
+
+async def pin(tx: Tx, workspace: str, asked: Asked, now: int) -> Pinned:
+    """Take the latest epoch and this moment, and refuse what can be refused before the gates, in DESIGN §5's order."""
+    locked = await lock(tx, workspace)
+    now = max(now, locked["recorded_at"] or locked["created_at"])
+    latest = int(locked["epoch"])
+    known_at = asked.known_at
+    who = await tx.row(
+        "admission/open",
+        workspace=workspace,
+        principal=asked.principal,
+        role=asked.role,
+        task=asked.task,
+        now=now,
+        checkpoint=asked.ticket.checkpoint if asked.ticket else None,
+        known_at=micros(known_at) if isinstance(known_at, datetime) else None,
+    )
+    assert who is not None
+    if asked.ticket is not None:
+        _check_ticket(asked.ticket, who, now)
+    policy = stored_policy(locked["policy"]).tightened(asked.policy)
+    epoch = latest if known_at is None else who["known"] if isinstance(known_at, datetime) else known_at
+    if not 0 <= epoch <= latest:
+        raise TracegraphError(f"known_at {epoch} is not an epoch: the latest is {latest}.", code="invalid_record")
+    if asked.ticket is not None and epoch < asked.ticket.epoch:
+        raise TracegraphError(
+            f"known_at {epoch} is before the departure at epoch {asked.ticket.epoch}.", code="invalid_record"
+        )
+    valid_at = now if asked.valid_at is None else micros(asked.valid_at)
+    refused: Literal["unknown_principal", "role_not_held"] | None = None
+    if not who["known_principal"]:
+        refused = "unknown_principal"
+    elif not who["held"]:
+        refused = "role_not_held"
+    return Pinned(
+        clocks=gates.Clocks(valid_at=valid_at, epoch=epoch, now=now, latest=latest),
+        policy=policy,
+        revision=locked["policy"]["revision"],
+        refused=refused,
+    )
+
+
+def _check_ticket(ticket: Ticket, who: Mapping[str, Any], now: int) -> None:
+    if who["checkpoint"] is None:
+        raise TracegraphError("The ticket's departure is not in this database.", code="invalid_ticket")
+    _check_unused(ticket, who)
+    if now >= ticket.exp * SECOND:
+        raise TracegraphError(f"The ticket expired at {iso(ticket.exp * SECOND)}.", code="ticket_expired")
+
+
+def _check_unused(ticket: Ticket, who: Mapping[str, Any]) -> None:
+    if who["last"] != ticket.checkpoint:
+        raise TracegraphError("A later departure replaced this ticket.", code="ticket_consumed")
+    if not who["absent"]:
+        raise TracegraphError("The ticket was used, or a join ended its absence.", code="ticket_consumed")
+
+
+async def _conclude(
+    graph: Graph,
+    keys: Keys,
+    workspace: str,
+    asked: Asked,
+    pinned: Pinned,
+    decided: Decided,
+    words: Mapping[str, Mapping[str, Any]],
+) -> Result:
+    """Sign what was decided, and record it under the lock unless another return was faster."""
+    covering = decided.cover
+    report = Coverage(
+        coverage=float(covering.coverage),
+        critical=float(covering.critical),
+        uncovered=tuple(covering.uncovered_readable),
+    )
+    selected = covering.selected if decided.decision == "admitted" else {}
+    cycle = new_id("cycle")
+    verification = {"none": "not_checked", "best_effort": "best_effort", "required": "verified"}[
+        pinned.policy.verification
+    ]
+    view: dict[str, Any] | None = None
+    token: str | None = None
+    if decided.decision in ("admitted", "reset") and not asked.preview:
+        jti = new_id("view")
+        token, expires = issue(
+            keys,
+            Issued(
+                workspace=workspace,
+                principal=asked.principal,
+                role=asked.role,
+                task=asked.task,
+                purpose=asked.purpose,
+                workload=asked.workload,
+                cycle=cycle,
+                jti=jti,
+                epoch=pinned.clocks.epoch,
+                valid_at=pinned.clocks.valid_at,
+                now=pinned.clocks.now,
+                policy=pinned.policy,
+                revision=pinned.revision,
+                reset=decided.decision == "reset",
+                coverage=report,
+                verification=verification,
+                items={id: str(words[id]["digest"]) for id in selected},
+            ),
+        )
+        view = {"jti": jti, "digest": sha256(token), "expires_at": expires}
+    row = {
+        "id": cycle,
+        "principal": asked.principal,
+        "role": asked.role,
+        "task": asked.task,
+        "purpose": asked.purpose,
+        "workload": asked.workload,
+        "query": asked.query,
+        "decision": decided.decision,
+        "reason": pinned.refused,
+        "preview": asked.preview,
+        "joined": asked.ticket is None,
+        "coverage": report.coverage,
+        "critical": report.critical,
+        "uncovered": covering.uncovered,
+        "selection": json.dumps(covering.reasons),
+        "selected": list(selected),
+        "pool": list(decided.pool),
+        "policy": pinned.policy.model_dump_json(),
+        "policy_revision": pinned.revision,
+        "verification": verification,
+        "valid_at": pinned.clocks.valid_at,
+        "epoch": pinned.clocks.epoch,
+        "authorized_at": pinned.clocks.now,
+        "authorized_epoch": pinned.clocks.latest,
+    }
+
+    async def work(tx: Tx) -> None:
+        await lock(tx, workspace)
+        who = await tx.row(
+            "admission/open",
+            workspace=workspace,
+            principal=asked.principal,
+            role=asked.role,
+            task=asked.task,
+            now=pinned.clocks.now,
+            checkpoint=None,
+            known_at=None,
+        )
+        assert who is not None
+        if asked.ticket is not None:
+            _check_unused(asked.ticket, who)
+            checkpoint = asked.ticket.checkpoint
+        else:
+            ends = decided.decision in ("admitted", "reset") and not asked.preview and who["absent"]
+            checkpoint = who["last"] if ends else None
+        await tx.run(
+            "admission/record",
+            workspace=workspace,
+            cycle=row,
+            checkpoint=checkpoint,
+            rejected=[_rejection(one) for one in decided.pool.values() if one.reasons],
+            view=view,
+            admits=[{"id": id, "why": why, "rank": rank} for rank, (id, why) in enumerate(selected.items())],
+        )
+
+    await graph.write(work)
+    valid_at = instant(pinned.clocks.valid_at)
+    assert valid_at is not None
+    visible = {id: one for id, one in decided.pool.items() if one.readable()}
+    return Result(
+        decision=decided.decision,
+        cycle_id=cycle,
+        reason=pinned.refused,
+        preview=asked.preview,
+        epoch=pinned.clocks.epoch,
+        valid_at=valid_at,
+        coverage=report,
+        items=tuple(admitted(words[id], why) for id, why in selected.items()),
+        rejected={id: tuple(sorted(one.reasons)) for id, one in visible.items() if one.reasons},
+        selection={id: tuple(reasons) for id, reasons in covering.reasons.items() if id in visible},
+        verification=verification,
+        view=token,
+    )
+
+
+def _rejection(one: gates.Judged) -> dict[str, Any]:
+    reasons = sorted(one.reasons)
+    detail = f"superseded by {one.current}" if "superseded" in reasons and one.current not in (None, one.id) else None
+    return {
+        "id": one.id,
+        "gates": sorted({gates.GATE_OF[reason] for reason in reasons}),
+        "reasons": reasons,
+        "detail": detail,
+    }

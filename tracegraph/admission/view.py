@@ -1,0 +1,268 @@
+"""The signed Return View: issued with a decision, and checked again before exposure (paper §3.4; DESIGN §10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tracegraph.admission import cover, gates
+from tracegraph.errors import TracegraphError
+from tracegraph.graph import Graph, Tx
+from tracegraph.model import AdmittedItem, Coverage, Model, Policy, instant, iso, sha256
+from tracegraph.signing import Keys
+from tracegraph.write import lock
+
+SECOND = 1_000_000
+
+
+class View(Model):
+    """An opened Return View: the state a return may act on until `expires_at`; no tools, no plan."""
+
+    principal: str
+    workspace: str
+    role: str
+    task: str
+    purpose: str | None
+    workload: str | None
+    cycle_id: str
+    epoch: int
+    valid_at: datetime
+    expires_at: datetime
+    coverage: Coverage
+    verification: str
+    reset: bool
+    items: tuple[AdmittedItem, ...]
+
+
+@dataclass(frozen=True)
+class Issued:
+    """What a new view is signed over."""
+
+    workspace: str
+    principal: str
+    role: str
+    task: str
+    purpose: str | None
+    workload: str | None
+    cycle: str
+    jti: str
+    epoch: int
+    valid_at: int
+    now: int
+    policy: Policy
+    revision: int
+    reset: bool
+    coverage: Coverage
+    verification: str
+    items: Mapping[str, str]
+    """Item id to digest, by rank."""
+
+
+def issue(keys: Keys, issued: Issued) -> tuple[str, int]:
+    """The signed token and its expiry in microseconds."""
+    expires = (issued.now // SECOND + issued.policy.view_minutes * 60) * SECOND
+    token = keys.sign(
+        "view",
+        {
+            "sub": issued.principal,
+            "workspace": issued.workspace,
+            "role": issued.role,
+            "task": issued.task,
+            "purpose": issued.purpose,
+            "workload": issued.workload,
+            "cycle": issued.cycle,
+            "jti": issued.jti,
+            "epoch": issued.epoch,
+            "valid_at": iso(issued.valid_at),
+            "iat": issued.now // SECOND,
+            "exp": expires // SECOND,
+            "policy": issued.revision,
+            "reset": issued.reset,
+            "items": [[id, digest] for id, digest in issued.items.items()],
+            "coverage": issued.coverage.model_dump(mode="json"),
+            "verification": issued.verification,
+        },
+    )
+    return token, expires
+
+
+def read_view(
+    keys: Keys, token: str, *, workspace: str, principal: str, role: str | None, task: str | None
+) -> dict[str, Any]:
+    """The claims of a view whose signature and identity hold, else `view_invalid`."""
+    claims = keys.verify("view", token)
+    for name, wanted in (("workspace", workspace), ("sub", principal), ("role", role), ("task", task)):
+        if wanted is not None and claims.get(name) != wanted:
+            raise TracegraphError(f"The view was issued for another {name}.", code="view_invalid")
+    return claims
+
+
+async def absent(graph: Graph, workspace: str, claims: Mapping[str, Any]) -> bool:
+    """Whether the view's owner has departed in its role and task and not returned."""
+
+    async def work(tx: Tx) -> bool:
+        row = await _who(tx, workspace, claims, now=0)
+        return bool(row["absent"])
+
+    return await graph.read(work)
+
+
+async def _who(tx: Tx, workspace: str, claims: Mapping[str, Any], now: int) -> dict[str, Any]:
+    row = await tx.row(
+        "admission/open",
+        workspace=workspace,
+        principal=claims["sub"],
+        role=claims["role"],
+        task=claims["task"],
+        now=now,
+        checkpoint=None,
+        known_at=None,
+    )
+    assert row is not None
+    return row
+
+
+async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, now: int) -> View:
+    """Check a view before exposure, as of this moment and the latest epoch.
+
+    Raises `view_expired`, `view_invalid` when its digests or budgets do not hold, and `view_stale` with the reasons
+    when its role, an item's gates or the coverage of the obligations then open no longer hold.
+    """
+
+    async def pin(tx: Tx) -> tuple[int, int]:
+        locked = await lock(tx, workspace)
+        return locked["epoch"], max(now, locked["recorded_at"] or locked["created_at"])
+
+    latest, moment = await graph.under_lock(pin)
+    if moment >= claims["exp"] * SECOND:
+        raise TracegraphError(f"The view expired at {iso(claims['exp'] * SECOND)}.", code="view_expired")
+
+    async def work(tx: Tx) -> View:
+        cycle = await tx.row("admission/cycle", workspace=workspace, cycle=claims["cycle"])
+        if cycle is None or cycle["jti"] != claims["jti"]:
+            raise TracegraphError("The view's return cycle is not in this database.", code="view_invalid")
+        policy = Policy(**json.loads(cycle["policy"]))
+        why = dict(cycle["why"])
+        items = await _contents(tx, workspace, claims, policy)
+        await _check_current(tx, workspace, claims, policy, gates.Clocks(moment, latest, moment, latest))
+        expires, valid_at = instant(claims["exp"] * SECOND), instant(cycle["valid_at"])
+        assert expires is not None
+        assert valid_at is not None
+        return View(
+            principal=claims["sub"],
+            workspace=workspace,
+            role=claims["role"],
+            task=claims["task"],
+            purpose=claims["purpose"],
+            workload=claims["workload"],
+            cycle_id=claims["cycle"],
+            epoch=claims["epoch"],
+            valid_at=valid_at,
+            expires_at=expires,
+            coverage=Coverage(**{**claims["coverage"], "uncovered": tuple(claims["coverage"]["uncovered"])}),
+            verification=claims["verification"],
+            reset=claims["reset"],
+            items=tuple(admitted(items[id], why[id]) for id, _ in claims["items"]),
+        )
+
+    view = await graph.read(work)
+
+    async def note(tx: Tx) -> None:
+        await tx.run(
+            "admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment
+        )
+
+    await graph.write(note)
+    return view
+
+
+def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:
+    """One item as a view exposes it."""
+    start = instant(row["valid_from"])
+    assert start is not None
+    return AdmittedItem(
+        id=row["id"],
+        key=row["key"],
+        kind=row["kind"],
+        scope=row["scope"],
+        content=row["content"],
+        digest=row["digest"],
+        why=why,
+        valid_from=start,
+        valid_to=instant(row["valid_to"]),
+    )
+
+
+async def _contents(
+    tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy
+) -> dict[str, dict[str, Any]]:
+    """The items' words, whose digests and sizes must be what was signed."""
+    row = await tx.row("admission/contents", workspace=workspace, ids=[id for id, _ in claims["items"]])
+    items = {item["id"]: item for item in (row["items"] if row else [])}
+    for id, digest in claims["items"]:
+        item = items.get(id)
+        if item is None or item["digest"] != digest:
+            raise TracegraphError(f"The item {id!r} is not what was signed.", code="view_invalid")
+        if item["content"] is not None and sha256(item["content"]) != item["content_digest"]:
+            raise TracegraphError(f"The words of the item {id!r} are not what was signed.", code="view_invalid")
+    if len(items) > policy.max_items or sum(item["length"] for item in items.values()) > policy.max_chars:
+        raise TracegraphError("The view exceeds its own budgets.", code="view_invalid")
+    return items
+
+
+async def _check_current(
+    tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy, clocks: gates.Clocks
+) -> None:
+    who = await _who(tx, workspace, claims, clocks.now)
+    if not who["held"]:
+        raise TracegraphError(
+            f"{claims['sub']!r} no longer holds the role {claims['role']!r}.",
+            code="view_stale",
+            reasons={claims["role"]: ["role_not_held"]},
+        )
+    back = gates.Return(claims["role"], claims["task"], claims["purpose"], policy)
+    candidates = await tx.row(
+        "admission/pool",
+        workspace=workspace,
+        task=back.task,
+        checkpoint=None,
+        departed=clocks.latest,
+        epoch=clocks.latest,
+        valid_at=clocks.valid_at,
+    )
+    assert candidates is not None
+    own = {id for id, _ in claims["items"]}
+    found = await gates.judge(tx, workspace, own | set(candidates["current"]), back, clocks)
+    broken = {id: sorted(found[id].reasons) for id in sorted(own) if not found[id].eligible()}
+    if broken:
+        raise TracegraphError(
+            f"{len(broken)} of {len(own)} items no longer pass: "
+            + "; ".join(f"{id} ({', '.join(reasons)})" for id, reasons in broken.items())
+            + ".",
+            code="view_stale",
+            reasons=broken,
+        )
+    if not claims["reset"]:
+        _check_coverage(found, candidates["current"], own, policy)
+
+
+def _check_coverage(
+    found: Mapping[str, gates.Judged], current: Collection[str], own: Collection[str], policy: Policy
+) -> None:
+    open_ = cover.obligations(found[id] for id in {*own, *current})
+    supported = {name for id in own for name in found[id].supports}
+    coverage, critical = cover.covered(open_, supported)
+    if not cover.meets(coverage, critical, policy):
+        raise TracegraphError(
+            f"The obligations now open are covered {float(coverage):.3g} (critical {float(critical):.3g}); the view"
+            f" needs {policy.coverage:.3g} (critical {policy.critical:.3g}).",
+            code="view_stale",
+            reasons={
+                one.id: ["not_covered"]
+                for one in open_
+                if one.readable() and not all(name in supported for name, _ in one.requires)
+            },
+        )

@@ -1,0 +1,250 @@
+"""The connection: one driver, named Cypher files, managed transactions, the schema.
+
+Every Cypher text is a file under `cypher/`, loaded by name. Faults of the server become `unavailable`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from tracegraph.errors import TracegraphError, Unavailable
+
+if TYPE_CHECKING:
+    from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncSession
+
+    from tracegraph.workspace import Clock, Workspace
+
+T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+RETRY_SECONDS = 20.0
+"""How long a transient fault of the server is retried before it is reported."""
+
+
+def cypher_folder() -> Path:
+    """The folder of Cypher files: inside the wheel, or beside the package in a checkout."""
+    shipped = Path(__file__).parent / "cypher"
+    return shipped if shipped.is_dir() else Path(__file__).parent.parent / "cypher"
+
+
+@cache
+def cypher(name: str) -> str:
+    """The text of `cypher/{name}.cypher`."""
+    return (cypher_folder() / f"{name}.cypher").read_text(encoding="utf-8")
+
+
+class Tx:
+    """One transaction: runs named queries, and returns rows as dicts."""
+
+    def __init__(self, inner: AsyncManagedTransaction) -> None:
+        self._inner = inner
+
+    async def rows(self, name: str, **parameters: Any) -> list[dict[str, Any]]:
+        result = await self._inner.run(cypher(name), parameters)
+        return await result.data()
+
+    async def row(self, name: str, **parameters: Any) -> dict[str, Any] | None:
+        """The one row of a query that returns at most one."""
+        found = await self.rows(name, **parameters)
+        return found[0] if found else None
+
+    async def run(self, name: str, **parameters: Any) -> None:
+        """Run for the effect alone."""
+        result = await self._inner.run(cypher(name), parameters)
+        await result.consume()
+
+
+class _Rollback(Exception):
+    """Leaves a transaction without committing it, carrying what was read."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@contextmanager
+def server_faults() -> Iterator[None]:
+    """Turn the driver's errors into `unavailable`, without parameters or content."""
+    from neo4j import exceptions
+
+    try:
+        yield
+    except exceptions.AuthError:
+        raise Unavailable(
+            "Neo4j refused the user name or password.", hint="Check NEO4J_USERNAME and NEO4J_PASSWORD."
+        ) from None
+    except exceptions.Forbidden:
+        raise Unavailable(
+            "The Neo4j user may not do this.", hint="Use a user that may read, write and create indexes."
+        ) from None
+    except exceptions.ClientError as error:
+        if error.code and "DatabaseNotFound" in error.code:
+            raise Unavailable(
+                "Neo4j has no such database.", hint="Check NEO4J_DATABASE; create the database first."
+            ) from None
+        if error.code and "Security" in error.code:
+            raise Unavailable(f"Neo4j refused: {error.code}.", hint="Check the Neo4j user's rights.") from None
+        raise
+    except (
+        exceptions.ServiceUnavailable,
+        exceptions.SessionExpired,
+        exceptions.TransientError,
+        exceptions.DatabaseError,
+        exceptions.ConfigurationError,
+        exceptions.ConnectionAcquisitionTimeoutError,
+    ) as error:
+        name = getattr(error, "code", None) or type(error).__name__
+        raise Unavailable(f"Neo4j cannot be used now ({name}).") from None
+    except (TimeoutError, OSError) as error:
+        raise Unavailable(f"Neo4j did not answer ({type(error).__name__}).") from None
+
+
+class Graph:
+    """A database that holds workspaces. Get one from `tracegraph.connect()`."""
+
+    def __init__(self, driver: AsyncDriver, database: str | None) -> None:
+        from neo4j import AsyncGraphDatabase
+
+        self._driver = driver
+        self._database = database
+        self._bookmarks = AsyncGraphDatabase.bookmark_manager()
+
+    def _session(self, access: str) -> AsyncSession:
+        return self._driver.session(
+            database=self._database, bookmark_manager=self._bookmarks, default_access_mode=access
+        )
+
+    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """Run `work` in a read transaction, again if the server asks for it."""
+        with server_faults():
+            async with self._session("READ") as session:
+
+                async def attempt(inner: AsyncManagedTransaction) -> T:
+                    return await work(Tx(inner))
+
+                return await session.execute_read(attempt)
+
+    async def write(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """Run `work` in a write transaction and commit it, again if the server asks for it."""
+        with server_faults():
+            async with self._session("WRITE") as session:
+
+                async def attempt(inner: AsyncManagedTransaction) -> T:
+                    return await work(Tx(inner))
+
+                return await session.execute_write(attempt)
+
+    async def under_lock(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """Run `work`, which takes a lock, in a transaction that is rolled back: nothing is written."""
+
+        async def attempt(tx: Tx) -> T:
+            raise _Rollback(await work(tx))
+
+        try:
+            return await self.write(attempt)
+        except _Rollback as done:
+            return cast(T, done.value)
+
+    async def ready(self) -> None:
+        """Connect, and bring the schema to this version; safe by several processes at once."""
+        with server_faults():
+            await self._driver.verify_connectivity()
+
+        async def version(tx: Tx) -> int:
+            row = await tx.row("schema/version")
+            return int(row["version"] or 0) if row else 0
+
+        found = await self.read(version)
+        if found > SCHEMA_VERSION:
+            raise Unavailable(
+                f"The database has schema {found}; this tracegraph knows {SCHEMA_VERSION}.",
+                hint="Upgrade tracegraph.",
+            )
+        if found == SCHEMA_VERSION:
+            return
+        names = sorted(
+            path.stem for path in (cypher_folder() / "schema").glob("*.cypher") if path.stem[:3].isdigit()
+        )
+
+        async def apply(tx: Tx) -> None:
+            for name in names:
+                await tx.run(f"schema/{name}")
+
+        async def settle(tx: Tx) -> None:
+            await tx.run("schema/await")
+
+        async def mark(tx: Tx) -> None:
+            await tx.run("schema/mark", version=SCHEMA_VERSION)
+
+        await self.write(apply)
+        await self.read(settle)
+        await self.write(mark)
+
+    async def workspace(
+        self, id: str, *, owner: str | None = None, clock: Clock | None = None, policy: dict[str, Any] | None = None
+    ) -> Workspace:
+        """Open a workspace; with `owner`, create it when it does not exist.
+
+        Raises `unknown_item` when it does not exist and no owner is given, `conflict` when it belongs to
+        another owner. `policy` names what the first revision changes from the defaults.
+        """
+        from tracegraph.workspace import open_workspace
+
+        return await open_workspace(self, id, owner=owner, clock=clock, policy=policy)
+
+    async def close(self) -> None:
+        await self._driver.close()
+
+
+@asynccontextmanager
+async def connect(
+    uri: str | None = None,
+    *,
+    username: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+) -> AsyncIterator[Graph]:
+    """A connected graph with its schema in place.
+
+    Arguments default to NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD and NEO4J_DATABASE; with no URI at all,
+    the embedded Neo4j is started, or found running, and left running. Raises `unavailable`.
+    """
+    from neo4j import AsyncGraphDatabase
+
+    uri = uri or os.environ.get("NEO4J_URI")
+    username = username or os.environ.get("NEO4J_USERNAME") or "neo4j"
+    password = password or os.environ.get("NEO4J_PASSWORD")
+    database = database or os.environ.get("NEO4J_DATABASE")
+    if uri is None:
+        import anyio.to_thread
+
+        from tracegraph import embedded
+
+        server = await anyio.to_thread.run_sync(embedded.start)
+        uri, username, password = server.bolt_uri, server.username, server.password
+    try:
+        driver = AsyncGraphDatabase.driver(
+            uri,
+            auth=(username, password) if password else None,
+            notifications_min_severity="OFF",
+            telemetry_disabled=True,
+            connection_timeout=5.0,
+            connection_acquisition_timeout=RETRY_SECONDS,
+            max_transaction_retry_time=RETRY_SECONDS,
+            user_agent="tracegraph",
+        )
+    except ValueError as error:
+        raise Unavailable(f"NEO4J_URI cannot be used: {error}.", hint="For example bolt://127.0.0.1:7687.") from None
+    graph = Graph(driver, database)
+    try:
+        await graph.ready()
+        yield graph
+    finally:
+        await graph.close()
+
+
+__all__ = ["Graph", "TracegraphError", "Tx", "connect", "cypher", "server_faults"]

@@ -1,0 +1,407 @@
+"""A workspace: every act of DESIGN §2 under its one name. Each checks its arguments and hands on to its stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tracegraph.admission.decision import Asked, decide
+from tracegraph.admission.reading import read
+from tracegraph.admission.private import Experience, recall
+from tracegraph.admission.view import View, open_view, read_view
+from tracegraph.departure import depart, read_ticket
+from tracegraph.errors import TracegraphError
+from tracegraph.graph import Graph, Tx
+from tracegraph.model import (
+    Act,
+    AdmittedItem,
+    Advance,
+    Committed,
+    Erase,
+    Grant,
+    Id,
+    Item,
+    Model,
+    Obligation,
+    Policy,
+    Remember,
+    Result,
+    Retract,
+    Revoke,
+    Says,
+    SetPolicy,
+    Verdict,
+    Withdraw,
+    micros,
+)
+from tracegraph.signing import Keys, default_keys
+from tracegraph.write import commit, lock, stored_policy
+
+Clock = Callable[[], datetime]
+
+
+class _Names(Model):
+    """The arguments that name something: checked like ids."""
+
+    workspace: Id | None = None
+    owner: Id | None = None
+    principal: Id | None = None
+    role: Id | None = None
+    task: Id | None = None
+    purpose: Id | None = None
+    workload: Id | None = None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def open_workspace(
+    graph: Graph,
+    id: str,
+    *,
+    owner: str | None,
+    clock: Clock | None = None,
+    policy: Mapping[str, Any] | None = None,
+    keys: Keys | None = None,
+) -> Workspace:
+    """Open a workspace, or create it when an owner is given. See `Graph.workspace`."""
+    _Names(workspace=id, owner=owner)
+    first = Policy().changed(policy or {}).model_dump(mode="json")
+    tick = clock or _now
+
+    async def work(tx: Tx) -> dict[str, Any] | None:
+        return await tx.row(
+            "write/create_workspace", workspace=id, owner=owner, policy=first, recorded_at=micros(tick())
+        )
+
+    row = await graph.write(work)
+    if row is None:
+        raise TracegraphError(
+            f"There is no workspace {id!r}.", code="unknown_item", hint="Give an owner to create it."
+        )
+    if owner is not None and row["owner"] != owner:
+        raise TracegraphError(f"The workspace {id!r} belongs to another owner.", code="conflict")
+    return Workspace(graph, id, clock=tick, keys=keys or default_keys())
+
+
+class Workspace:
+    """One team's state. Get one from `Graph.workspace`.
+
+    Every write is one transaction and one epoch, and returns `Committed`; an omitted `author` is the owner. A
+    `batch_id` makes a write idempotent. Refusals are `TracegraphError`s; then nothing was written.
+    """
+
+    def __init__(self, graph: Graph, id: str, *, clock: Clock, keys: Keys) -> None:
+        self.graph = graph
+        self.id = id
+        self._clock = clock
+        self._keys = keys
+
+    def _moment(self) -> int:
+        return micros(self._clock())
+
+    async def _commit(self, acts: Sequence[Act], author: str | None, batch_id: str | None = None) -> Committed:
+        _Names(principal=author)
+        return await commit(self.graph, self.id, acts, author=author, now=self._moment(), batch_id=batch_id)
+
+    # --- recording ---
+
+    async def record(self, *items: Item, author: str | None = None, batch_id: str | None = None) -> Committed:
+        """Record versions of facts and constraints, with their receipts, as one batch (paper §3.1)."""
+        return await self._commit(items, author, batch_id)
+
+    async def open_obligation(
+        self, obligation: Obligation, *, author: str | None = None, batch_id: str | None = None
+    ) -> Committed:
+        """Record what a role owes, the evidence it needs, and its first frontier."""
+        return await self._commit([obligation], author, batch_id)
+
+    async def advance(
+        self,
+        obligation: str,
+        content: str,
+        *,
+        author: str | None = None,
+        id: str | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """Record the next frontier of an obligation that stands, else `conflict`."""
+        named = {} if id is None else {"id": id}
+        return await self._commit([Advance(obligation=obligation, content=content, **named)], author, batch_id)
+
+    async def resolve(self, target: str, *, author: str | None = None, batch_id: str | None = None) -> Committed:
+        """Close an obligation, from now on."""
+        return await self._commit([Revoke(target=target, code="resolved")], author, batch_id)
+
+    async def revoke(
+        self,
+        target: str,
+        *,
+        author: str | None = None,
+        reason: str = "",
+        effective_from: datetime | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """End an item or a receipt from an instant on, by default from now; nothing older comes back."""
+        act = Revoke(target=target, reason=reason, effective_from=effective_from)
+        return await self._commit([act], author, batch_id)
+
+    async def retract(self, target: str, *, author: str | None = None, batch_id: str | None = None) -> Committed:
+        """Say that an item or a receipt was recorded by mistake: its predecessor stands again."""
+        return await self._commit([Retract(target=target)], author, batch_id)
+
+    async def withdraw(self, target: str, *, author: str | None = None, batch_id: str | None = None) -> Committed:
+        """Take back a grant, a denial, a revocation or a verdict, by the id its write returned."""
+        return await self._commit([Withdraw(target=target)], author, batch_id)
+
+    async def verdict(
+        self,
+        *,
+        later: str,
+        earlier: str,
+        says: Says,
+        task: str | None = None,
+        confidence: float | None = None,
+        quote: str | None = None,
+        rationale: str | None = None,
+        effective_from: datetime | None = None,
+        author: str | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """Write a verdict on (later, earlier) for a task, or for every task.
+
+        A quote that does not stand in the later item's words or its receipts' text, or a confidence below the
+        policy's, makes it `uncertain` (paper §3.2).
+        """
+        act = Verdict(
+            later=later,
+            earlier=earlier,
+            says=says,
+            task=task,
+            confidence=confidence,
+            quote=quote,
+            rationale=rationale,
+            effective_from=effective_from,
+        )
+        return await self._commit([act], author, batch_id)
+
+    # --- permission and policy: the owner's ---
+
+    async def grant(
+        self,
+        *,
+        role: str,
+        principal: str | None = None,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        author: str | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """Let a principal hold a role, or a role read and write scopes. The owner's alone."""
+        act = Grant(
+            role=role,
+            principal=principal,
+            read=tuple(read),
+            write=tuple(write),
+            valid_from=valid_from,
+            valid_to=valid_to,
+        )
+        return await self._commit([act], author, batch_id)
+
+    async def deny(
+        self,
+        *,
+        role: str,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        author: str | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """Forbid a role to read or write scopes; beats any grant. The owner's alone."""
+        act = Grant(
+            role=role,
+            read=tuple(read),
+            write=tuple(write),
+            deny=True,
+            valid_from=valid_from,
+            valid_to=valid_to,
+        )
+        return await self._commit([act], author, batch_id)
+
+    async def set_policy(self, *, author: str | None = None, batch_id: str | None = None, **changes: Any) -> Committed:
+        """Set the next revision of the policy: the fields of `Policy` that change. The owner's alone."""
+        Policy().changed(changes)
+        return await self._commit([SetPolicy(changes=changes)], author, batch_id)
+
+    async def policy(self) -> Policy:
+        """The policy in force."""
+
+        async def pin(tx: Tx) -> Policy:
+            return stored_policy((await lock(tx, self.id))["policy"])
+
+        return await self.graph.under_lock(pin)
+
+    async def erase(
+        self, target: str, *, reason: str = "", author: str | None = None, batch_id: str | None = None
+    ) -> Committed:
+        """Remove an item's words, and all that is derived from it, for good. The owner's alone."""
+        return await self._commit([Erase(target=target, reason=reason)], author, batch_id)
+
+    # --- leaving and returning ---
+
+    async def depart(self, *, principal: str, role: str, task: str) -> str:
+        """Leave in a role and a task; returns the signed ticket that `admit` takes."""
+        _Names(principal=principal, role=role, task=task)
+        return await depart(
+            self.graph, self._keys, self.id, principal=principal, role=role, task=task, now=self._moment()
+        )
+
+    async def admit(
+        self,
+        ticket: str,
+        *,
+        principal: str,
+        purpose: str | None = None,
+        workload: str | None = None,
+        query: str | None = None,
+        valid_at: datetime | None = None,
+        known_at: int | datetime | None = None,
+        as_of: datetime | None = None,
+        policy: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Decide the return of the one who departed with this ticket (paper §3; DESIGN §6).
+
+        `policy` may tighten the workspace's. With `valid_at`, `known_at` (an epoch or an instant) or `as_of` (both)
+        it is a preview: nothing is signed and the ticket stays. Raises `invalid_ticket`, `ticket_consumed`,
+        `ticket_expired`, `policy_loosened`, `invalid_record`.
+        """
+        if not ticket:
+            raise TracegraphError(f"{principal!r} has no ticket.", code="not_absent")
+        _Names(principal=principal, purpose=purpose, workload=workload)
+        read = read_ticket(self._keys, ticket, workspace=self.id, principal=principal)
+        valid_at, known_at = _clocks(valid_at, known_at, as_of)
+        asked = Asked(
+            principal=principal,
+            role=read.role,
+            task=read.task,
+            ticket=read,
+            purpose=purpose,
+            workload=workload,
+            query=query,
+            valid_at=valid_at,
+            known_at=known_at,
+            policy=policy or {},
+        )
+        return await decide(self.graph, self._keys, self.id, asked, now=self._moment())
+
+    async def join(
+        self,
+        *,
+        principal: str,
+        role: str,
+        task: str,
+        purpose: str | None = None,
+        workload: str | None = None,
+        query: str | None = None,
+        valid_at: datetime | None = None,
+        known_at: int | datetime | None = None,
+        as_of: datetime | None = None,
+        policy: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Decide the entry of one who was never here or lost the ticket; ends an absence in this role and task."""
+        _Names(principal=principal, role=role, task=task, purpose=purpose, workload=workload)
+        valid_at, known_at = _clocks(valid_at, known_at, as_of)
+        asked = Asked(
+            principal=principal,
+            role=role,
+            task=task,
+            purpose=purpose,
+            workload=workload,
+            query=query,
+            valid_at=valid_at,
+            known_at=known_at,
+            policy=policy or {},
+        )
+        return await decide(self.graph, self._keys, self.id, asked, now=self._moment())
+
+    async def open_view(
+        self, view: str, *, principal: str, role: str | None = None, task: str | None = None
+    ) -> View:
+        """Check a Return View before exposing it: refused, never trimmed (DESIGN §10).
+
+        Raises `view_invalid`, `view_expired`, or `view_stale` with its reasons.
+        """
+        claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=role, task=task)
+        return await open_view(self.graph, self.id, claims, now=self._moment())
+
+    async def read(
+        self,
+        *,
+        principal: str,
+        role: str,
+        task: str,
+        valid_at: datetime | None = None,
+        known_at: int | datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> tuple[AdmittedItem, ...]:
+        """What stands for the task and the role may read, other tasks' items included; no decision, no view.
+
+        Raises `unknown_principal`, `role_not_held`.
+        """
+        _Names(principal=principal, role=role, task=task)
+        valid_at, known_at = _clocks(valid_at, known_at, as_of)
+        return await read(
+            self.graph,
+            self.id,
+            principal=principal,
+            role=role,
+            task=task,
+            valid_at=valid_at,
+            known_at=known_at,
+            now=self._moment(),
+        )
+
+    # --- private memories ---
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        principal: str,
+        grounded_in: Sequence[str],
+        id: str | None = None,
+        batch_id: str | None = None,
+    ) -> Committed:
+        """Keep a private memory, grounded in at least one item."""
+        named = {} if id is None else {"id": id}
+        act = Remember(principal=principal, content=content, grounded_in=tuple(grounded_in), **named)
+        return await self._commit([act], principal, batch_id)
+
+    async def recall(self, view: str | None, *, principal: str, query: str | None = None) -> list[Experience]:
+        """The principal's memories that the view lets it use; none without a view or while absent."""
+        if view is None:
+            return []
+        claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=None, task=None)
+        return await recall(self.graph, self.id, claims, query=query, now=self._moment())
+
+
+def _clocks(
+    valid_at: datetime | None, known_at: int | datetime | None, as_of: datetime | None
+) -> tuple[datetime | None, int | datetime | None]:
+    if as_of is not None:
+        if valid_at is not None or known_at is not None:
+            raise TracegraphError("as_of sets both clocks; give no other.", code="invalid_record")
+        valid_at = known_at = as_of
+    for name, value in (("valid_at", valid_at), ("known_at", known_at)):
+        if isinstance(value, datetime):
+            micros(value)
+        elif value is not None and (name == "valid_at" or type(value) is not int):
+            raise TracegraphError(f"{name} must be an instant{' or an epoch' if name == 'known_at' else ''}.", code="invalid_record")
+    return valid_at, known_at
+
