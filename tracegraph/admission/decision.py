@@ -81,9 +81,8 @@ async def decide(graph: Graph, keys: Keys, workspace: str, asked: Asked, *, now:
 
     if pinned.refused is not None:
         nothing = cover.Cover(coverage=Fraction(0), critical=Fraction(0))
-        decided, words = Decided("refused", {}, {}, nothing), {}
-    else:
-        decided, words = await graph.read(read)
+        return await _conclude(graph, keys, workspace, asked, pinned, Decided("refused", {}, {}, nothing), {})
+    decided, words = await graph.read(read)
     return await _conclude(graph, keys, workspace, asked, pinned, decided, words)
 
 
@@ -284,7 +283,7 @@ async def _conclude(
         assert who is not None
         if asked.ticket is not None:
             _check_unused(asked.ticket, who)
-            checkpoint = asked.ticket.checkpoint
+            checkpoint: str | None = asked.ticket.checkpoint
         else:
             ends = decided.decision in ("admitted", "reset") and not asked.preview and who["absent"]
             checkpoint = who["last"] if ends else None
