@@ -290,7 +290,15 @@ class Moment:
     epoch: int
     task: str | None
     _chains: dict[str, int | None] = field(default_factory=dict)
-    _currents: dict[tuple[str, str, str], Item | None] = field(default_factory=dict)
+    _versions: dict[tuple[str, str, str], list[Item]] = field(default_factory=dict)
+    _named: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Gathers what counts and has begun: each identity's versions, and what is named in `supersedes`."""
+        for item in self.workspace.items.values():
+            if self.counts(item) and self.begun(item):
+                self._versions.setdefault(item.identity, []).append(item)
+                self._named.update(item.supersedes)
 
     # Rule 1: recorded
 
@@ -315,16 +323,7 @@ class Moment:
 
     def current(self, identity: tuple[str, str, str]) -> Item | None:
         """The current version of an identity, or none."""
-        if identity not in self._currents:
-            self._currents[identity] = self._find_current(identity)
-        return self._currents[identity]
-
-    def _find_current(self, identity: tuple[str, str, str]) -> Item | None:
-        versions = [
-            item
-            for item in self.workspace.items.values()
-            if item.identity == identity and self.counts(item) and self.begun(item)
-        ]
+        versions = self._versions.get(identity, [])
         regular = max(
             (item for item in versions if not item.corrects_the_past),
             key=lambda item: (item.valid_from, item.epoch, item.place),
@@ -345,11 +344,7 @@ class Moment:
         current = self.current(item.identity)
         if current is not None and current.id != item.id:
             return True
-        return any(
-            item.id in other.supersedes
-            for other in self.workspace.items.values()
-            if other.id != item.id and self.counts(other) and self.begun(other)
-        )
+        return item.id in self._named
 
     # Rule 4: not revoked (or resolved: a revocation with that code)
 
