@@ -234,7 +234,7 @@ class Workspace:
         )
         return await self._commit([act], author, batch_id)
 
-    async def set_policy(self, *, author: str | None = None, batch_id: str | None = None, **changes: Any) -> Committed:
+    async def set_policy(self, /, *, author: str | None = None, batch_id: str | None = None, **changes: Any) -> Committed:
         """Set the next revision of the policy: the fields of `Policy` that change. The owner's alone."""
         Policy().changed(changes)
         return await self._commit([SetPolicy(changes=changes)], author, batch_id)
