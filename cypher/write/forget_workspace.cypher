@@ -1,0 +1,40 @@
+// Deletes some of what one workspace holds, the workspace's own node last. Run until it deletes nothing: small
+// transactions. For scratch workspaces of tests and scenario files, never for a team's.
+// Parameters: $workspace, $limit.
+CALL () {
+  MATCH (n:WorkItem {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Receipt {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Revocation {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Experience {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Identity {workspace: $workspace})
+  WHERE n.task IS NOT NULL AND n.scope IS NOT NULL AND n.kind IS NOT NULL AND n.key IS NOT NULL
+  RETURN n
+  UNION ALL
+  MATCH (n:Dependency {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Checkpoint {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:ReturnCycle {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:ReturnView {workspace: $workspace}) WHERE n.jti IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Principal {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Role {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Scope {workspace: $workspace}) WHERE n.id IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Policy {workspace: $workspace}) WHERE n.revision IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Epoch {workspace: $workspace}) WHERE n.number IS NOT NULL RETURN n
+  UNION ALL
+  MATCH (n:Workspace {id: $workspace}) RETURN n
+}
+WITH n
+LIMIT $limit
+DETACH DELETE n
+RETURN count(*) AS deleted
