@@ -10,7 +10,7 @@ import hashlib
 import math
 import unicodedata
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NoReturn, cast
 
@@ -157,7 +157,7 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
+def _unique(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
@@ -168,7 +168,7 @@ Note = Annotated[Text, Field(max_length=Limits.note)]
 Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Ids = Annotated[
-    tuple[Id, ...], Field(max_length=Limits.links), BeforeValidator(_tuple), AfterValidator(_unique)
+    Sequence[Id], Field(max_length=Limits.links), BeforeValidator(_tuple), AfterValidator(_unique)
 ]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=False)]
 Kind = Literal["fact", "constraint", "obligation", "frontier"]
@@ -230,13 +230,18 @@ class Item(Model):
     role: Id | None = None
     valid_from: Instant | None = None
     valid_to: Instant | None = None
-    supports: Annotated[tuple[Support, ...], BeforeValidator(_support), Field(max_length=Limits.links)] = ()
+    supports: Annotated[Sequence[str | Support], BeforeValidator(_support), Field(max_length=Limits.links)] = ()
     depends_on: Ids = ()
     derived_from: Ids = ()
     supersedes: Ids = ()
     receipts: Annotated[
-        tuple[Receipt | ReceiptRef, ...], BeforeValidator(_tuple), Field(max_length=Limits.links)
+        Sequence[Receipt | ReceiptRef], BeforeValidator(_tuple), Field(max_length=Limits.links)
     ] = ()
+
+    @property
+    def claims(self) -> tuple[Support, ...]:
+        """`supports`, each as a claim."""
+        return cast(tuple[Support, ...], self.supports)
 
     @model_validator(mode="after")
     def _begins_before_it_ends(self) -> Item:

@@ -333,7 +333,7 @@ class Check:
         for receipt in act.receipts:
             if receipt.id not in self.receipts:
                 fail("unknown_item", f"There is no receipt {receipt.id!r}.")
-        for support in act.supports:
+        for support in act.claims:
             if support.receipt is not None and support.receipt not in self.receipts:
                 fail("unknown_item", f"There is no receipt {support.receipt!r}.")
         if act.id in act.supersedes:
@@ -361,7 +361,7 @@ class Check:
         self.out.premises += [{"item": act.id, "target": id} for id in act.depends_on]
         self.out.sources += [{"item": act.id, "target": id} for id in act.derived_from]
         self.out.replaced += [{"item": act.id, "target": id} for id in act.supersedes]
-        supports = sorted({(one.dependency, one.receipt or "") for one in act.supports})
+        supports = sorted({(one.dependency, one.receipt or "") for one in act.claims})
         self.out.supports += [
             {"item": act.id, "dependency": dependency, "receipt": receipt or None} for dependency, receipt in supports
         ]
@@ -719,7 +719,7 @@ def _references(acts: Sequence[Act]) -> tuple[set[str], set[str]]:
             case Item():
                 items.update(act.depends_on, act.derived_from, act.supersedes)
                 receipts.update(receipt.id for receipt in act.receipts)
-                receipts.update(one.receipt for one in act.supports if one.receipt is not None)
+                receipts.update(one.receipt for one in act.claims if one.receipt is not None)
             case Advance():
                 items.add(act.obligation)
             case Revoke() | Retract():
