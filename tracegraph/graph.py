@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RETRY_SECONDS = 20.0
 """How long a transient fault of the server is retried before it is reported."""
 

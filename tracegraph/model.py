@@ -328,8 +328,24 @@ class Grant(Model):
         return self
 
 
+Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Spent(Model):
+    """What a judgment cost: calls, the client's retries, tokens in and out, wall time in milliseconds."""
+
+    calls: Count
+    retries: Count
+    tokens_in: Count
+    tokens_out: Count
+    milliseconds: Count
+
+
 class Verdict(Model):
-    """A verifier's answer on whether `earlier` may still be acted on once `later` is known (paper §3.2)."""
+    """A verifier's answer on whether `earlier` may still be acted on once `later` is known (paper §3.2).
+
+    `cause` says why it is uncertain; `model`, `prompt` (a digest), `tokens` and `usage` are a model's.
+    """
 
     later: Id
     earlier: Id
@@ -341,7 +357,9 @@ class Verdict(Model):
     effective_from: Instant | None = None
     model: Note | None = None
     prompt: Note | None = None
-    tokens: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    tokens: Count | None = None
+    cause: Note | None = None
+    usage: Spent | None = None
     id: Id = Field(default_factory=lambda: new_id("verdict"))
 
     @model_validator(mode="after")
@@ -374,7 +392,10 @@ class Erase(Model):
 
 
 class Policy(Model):
-    """A workspace's rules of admission (DESIGN §5). Sizes in Unicode code points."""
+    """A workspace's rules of admission (DESIGN §5). Sizes in Unicode code points.
+
+    `verification` None is `required` where a verifier is configured, else `none`; a decision resolves it.
+    """
 
     coverage: Share = 1.0
     critical: Share = 1.0
@@ -388,7 +409,7 @@ class Policy(Model):
         AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
     ] = ("constraint", "fact")
     fill: Literal["recency", "relevance", "none"] = "recency"
-    verification: Verification = "none"
+    verification: Verification | None = None
     confidence: Share = 0.65
     view_minutes: Annotated[int, Field(ge=1, le=525_600)] = 15
     ticket_days: Annotated[int, Field(ge=1, le=36_500)] = 30
@@ -397,10 +418,16 @@ class Policy(Model):
         """This policy with the named fields replaced."""
         return Policy(**{**self.model_dump(), **changes})
 
+    def resolved(self, *, verifier: bool) -> Policy:
+        """This policy with its verification settled, for a workspace with a verifier or without."""
+        if self.verification is not None:
+            return self
+        return self.changed({"verification": "required" if verifier else "none"})
+
     def tightened(self, changes: Mapping[str, Any]) -> Policy:
-        """This policy with one call's stricter fields; `policy_loosened` when one is not stricter."""
-        call = self.changed(changes)
-        order = ("none", "best_effort", "required")
+        """This policy, resolved, with one call's stricter fields; `policy_loosened` when one is not stricter."""
+        call = self.changed({name: value for name, value in changes.items() if (name, value) != ("verification", None)})
+        order = (None, "none", "best_effort", "required")
         looser = (
             [name for name in ("coverage", "critical", "confidence") if getattr(call, name) < getattr(self, name)]
             + [
@@ -495,6 +522,35 @@ class Coverage(Model):
     """Required dependencies that nothing selected supports, of obligations the role may read."""
 
 
+class Pairs(Model):
+    """What verification did for one return (DESIGN §8), in pairs (later, earlier), tokens and seconds.
+
+    `proposed` needed an answer, `judged` got one now, `reused` had one before; `unjudged` is left open, because the token
+    budget or the endpoint gave out. Of those judged: `invalidated`, `cleared`, `unverified`, `restored`.
+    """
+
+    proposed: int = 0
+    judged: int = 0
+    reused: int = 0
+    unjudged: int = 0
+    invalidated: int = 0
+    cleared: int = 0
+    unverified: int = 0
+    restored: int = 0
+    calls: int = 0
+    retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+
+    def counts(self) -> dict[str, int]:
+        """The counts of pairs, as a view claims them."""
+        return {
+            name: getattr(self, name)
+            for name in ("proposed", "judged", "reused", "unjudged", "invalidated", "cleared", "unverified", "restored")
+        }
+
+
 class Result(Model):
     """One return decision.
 
@@ -513,6 +569,9 @@ class Result(Model):
     rejected: dict[str, tuple[str, ...]]
     selection: dict[str, tuple[str, ...]]
     verification: str
+    """`verified`, `best_effort` or `not_checked`."""
+    pairs: Pairs | None = None
+    """What verification did; None when it was not run."""
     view: str | None
     """The signed Return View, a compact JWS; None unless admitted or reset."""
 

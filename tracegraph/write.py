@@ -32,6 +32,7 @@ from tracegraph.model import (
     Retract,
     Revoke,
     SetPolicy,
+    Spent,
     Verdict,
     Withdraw,
     digest,
@@ -602,7 +603,7 @@ class Check:
             if row.get("erased"):
                 fail("erased", f"The item {row['id']!r} was erased; nothing can be judged about it.")
         says = act.says
-        cause = None
+        cause = act.cause
         if says not in ("proposed", "uncertain"):
             if act.confidence is not None and act.confidence < self.moment.policy.confidence:
                 says, cause = "uncertain", "confidence"
@@ -618,6 +619,7 @@ class Check:
             "prompt": act.prompt,
             "tokens": act.tokens,
             "cause": cause,
+            **(act.usage.model_dump() if act.usage else dict.fromkeys(Spent.model_fields)),
         }
         start = None if act.effective_from is None else micros(act.effective_from)
         words = {"quote": act.quote, "rationale": act.rationale}
