@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
@@ -97,9 +99,14 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os._exit(0)
     except Exception as error:
+        inner = error
+        while isinstance(inner, ExceptionGroup):
+            inner = inner.exceptions[0]
+        if isinstance(inner, TracegraphError):
+            refuse(inner)
         if os.environ.get("TRACEGRAPH_DEBUG"):
             raise
-        typer.echo(f"error: {type(error).__name__}: this is a fault of tracegraph.", err=True)
+        typer.echo(f"error: {type(inner).__name__}: this is a fault of tracegraph.", err=True)
         typer.echo("Set TRACEGRAPH_DEBUG=1 to see where, and report it.", err=True)
         sys.exit(1)
     sys.exit(0)
@@ -187,6 +194,21 @@ def text_of(value: str) -> str:
 def wrote(done: Committed, as_json: bool) -> None:
     repeated = " (committed before; nothing was written)" if done.repeated else ""
     show(done, as_json, [f"epoch {done.epoch}: {', '.join(done.ids) or done.batch_id}{repeated}"])
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal; silence in a pipe. Yields a function that advances it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda by: bar.advance(task, by)
 
 
 # --- the server -------------------------------------------------------------------------------------------
@@ -809,3 +831,70 @@ def recall(
     signed = text_of(token)
     found = on(workspace, lambda ws: ws.recall(signed, principal=principal, query=query))
     show(found, as_json, [f"{one.id} {one.content}" for one in found])
+
+
+# --- audit and checks -------------------------------------------------------------------------------------
+
+
+@app.command(rich_help_panel=AUDIT)
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Scenario files, or folders of *.trace.yaml.")],
+    as_json: Json = False,
+) -> None:
+    """Run scenario files, each on a fresh workspace: one line per expectation.
+
+    Exit code 1 when an expectation fails, 2 when a file is malformed.
+
+    Example: tracegraph check tests/scenarios/travel.trace.yaml
+    """
+    import anyio
+
+    import tracegraph
+    from tracegraph.scenarios import MalformedScenario, Report
+    from tracegraph.scenarios import check as check_one
+    from tracegraph.scenarios import load
+
+    paths = [
+        found for path in files for found in (sorted(path.rglob("*.trace.yaml")) if path.is_dir() else [path])
+    ]
+    scenarios, malformed = [], []
+    for path in paths:
+        try:
+            scenarios.append(load(path))
+        except MalformedScenario as error:
+            malformed.append(str(error))
+    reports: dict[int, Report] = {}
+
+    async def work() -> None:
+        turn = anyio.CapacityLimiter(4)
+        async with tracegraph.connect() as graph:
+            with progress("Checking", len(scenarios)) as advance:
+
+                async def one(number: int) -> None:
+                    async with turn:
+                        reports[number] = await check_one(graph, scenarios[number])
+                        advance(1)
+
+                async with anyio.create_task_group() as group:
+                    for number in range(len(scenarios)):
+                        group.start_soon(one, number)
+
+    if scenarios:
+        run(work)
+    done = [reports[number] for number in range(len(scenarios))]
+    show(
+        {"scenarios": [asdict(report) | {"passed": report.passed} for report in done], "malformed": malformed},
+        as_json,
+        [
+            f"{'ok  ' if one.passed else 'FAIL'} {report.path}:{one.line}: {one}"
+            for report in done
+            for one in report.expectations
+        ],
+    )
+    for fault in malformed:
+        typer.echo(fault, err=True)
+    failed = sum(not report.passed for report in done)
+    if not as_json:
+        typer.echo(f"{len(done) - failed} passed, {failed} failed, {len(malformed)} malformed", err=True)
+    if malformed or failed:
+        raise typer.Exit(2 if malformed else 1)
