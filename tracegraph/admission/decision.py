@@ -156,7 +156,7 @@ async def pin(tx: Tx, workspace: str, asked: Asked, now: int) -> Pinned:
     assert who is not None
     if asked.ticket is not None:
         _check_ticket(asked.ticket, who, now)
-    policy = stored_policy(locked["policy"]).tightened(asked.policy)
+    policy = stored_policy(locked["policy"]).resolved(verifier=False).tightened(asked.policy)
     epoch = latest if known_at is None else who["known"] if isinstance(known_at, datetime) else known_at
     if not 0 <= epoch <= latest:
         raise TracegraphError(f"known_at {epoch} is not an epoch: the latest is {latest}.", code="invalid_record")
