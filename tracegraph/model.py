@@ -328,7 +328,8 @@ class Grant(Model):
         return self
 
 
-Count = Annotated[int, Field(ge=0, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+"""What canonical JSON carries exactly."""
 
 
 class Spent(Model):
