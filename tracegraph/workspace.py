@@ -36,7 +36,7 @@ from tracegraph.model import (
     micros,
 )
 from tracegraph.signing import Keys, default_keys
-from tracegraph.write import commit, lock, stored_policy
+from tracegraph.write import commit, lock, stored_policy, workspace_digest
 
 Clock = Callable[[], datetime]
 
@@ -72,8 +72,14 @@ async def open_workspace(
     tick = clock or _now
 
     async def work(tx: Tx) -> dict[str, Any] | None:
+        now = micros(tick())
         return await tx.row(
-            "write/create_workspace", workspace=id, owner=owner, policy=first, recorded_at=micros(tick())
+            "write/create_workspace",
+            workspace=id,
+            owner=owner,
+            policy=first,
+            recorded_at=now,
+            digest=None if owner is None else workspace_digest(id, owner, first, now),
         )
 
     row = await graph.write(work)

@@ -7,7 +7,7 @@ Never decides what an agent may act on.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -51,9 +51,6 @@ EDGE_OF = {
     "uncertain": "UNVERIFIED",
     "restores": "RESTORES",
 }
-GENESIS = "0" * 64
-"""`previous` of a workspace's first epoch."""
-
 Judge = Callable[..., Awaitable[Any]]
 
 
@@ -94,9 +91,9 @@ class Rows:
     experiences: list[dict[str, Any]] = field(default_factory=list)
     policies: list[dict[str, Any]] = field(default_factory=list)
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
-    erased: list[tuple[list[str], str]] = field(default_factory=list)
-    records: list[str] = field(default_factory=list)
-    """The digest of every record, which the epoch's digest covers."""
+    erasures: list[dict[str, Any]] = field(default_factory=list)
+    records: list[tuple[str, str]] = field(default_factory=list)
+    """The digest of every record, which the epoch's digest covers, and its subject: the act and whom it concerns."""
     ids: list[str] = field(default_factory=list)
 
 
@@ -138,7 +135,7 @@ async def commit(
             owner=locked["owner"],
             epoch=locked["epoch"] + 1,
             now=max(now, locked["recorded_at"] or locked["created_at"]),
-            previous=locked["previous"] or GENESIS,
+            previous=locked["previous"],
             policy=stored_policy(locked["policy"]),
             revision=locked["policy"]["revision"],
         )
@@ -151,9 +148,14 @@ async def commit(
             "author": by,
             "recorded_at": moment.now,
             "previous": moment.previous,
-            "records": records,
+            "records": [found for found, _ in records],
         }
-        epoch |= {"digest": epoch_digest(workspace, epoch), "request": request, "ids": rows.ids}
+        epoch |= {
+            "digest": epoch_digest(workspace, epoch),
+            "subjects": [subject for _, subject in records],
+            "request": request,
+            "ids": rows.ids,
+        }
         await tx.run("write/epoch", workspace=workspace, epoch=epoch)
         return _committed(workspace, epoch)
 
@@ -171,6 +173,17 @@ async def lock(tx: Tx, workspace: str, batch_id: str | None = None) -> dict[str,
 def stored_policy(properties: dict[str, Any]) -> Policy:
     """The policy in a Policy node's properties."""
     return Policy(**{name: properties[name] for name in Policy.model_fields if name in properties})
+
+
+def record_digest(act: str, row: Mapping[str, Any]) -> str:
+    """The digest of one record: its act and all its fields that are set."""
+    return digest({"act": act, **{name: value for name, value in row.items() if value is not None}})
+
+
+def workspace_digest(workspace: str, owner: str, policy: Mapping[str, Any], recorded_at: int) -> str:
+    """What the chain begins with: `previous` of the first epoch. `policy` is the first revision."""
+    row = {"id": workspace, "owner": owner, "recorded_at": iso(recorded_at)}
+    return record_digest("create_workspace", row | {"policy": {k: v for k, v in policy.items() if v is not None}})
 
 
 def epoch_digest(workspace: str, epoch: dict[str, Any]) -> str:
@@ -316,8 +329,9 @@ class Check:
             fail("not_owner", f"Only the owner may {what}; {self.author!r} is not the owner.")
 
     def _log(self, act: str, row: dict[str, Any]) -> str:
-        found = digest({"act": act, **row})
-        self.out.records.append(found)
+        found = record_digest(act, row)
+        subject = next(row[name] for name in ("id", "target", "revision") if name in row)
+        self.out.records.append((found, f"{act} {subject}"))
         return found
 
     # record, open_obligation, advance
@@ -545,8 +559,8 @@ class Check:
 
     def _grant(self, act: Grant) -> None:
         self._owner_only("deny" if act.deny else "grant")
-        if act.principal is None and not act.read and not act.write and act.deny:
-            fail("invalid_record", "The denial names nothing to read or write.")
+        if act.principal is None and not act.read and not act.write:
+            fail("invalid_record", f"The {'denial' if act.deny else 'grant'} names nothing to hold, read or write.")
         start = self.moment.now if act.valid_from is None else micros(act.valid_from)
         end = OPEN if act.valid_to is None else micros(act.valid_to)
         if end <= start:
@@ -585,14 +599,18 @@ class Check:
         self._owner_only("erase")
         if row.get("erased"):
             fail("erased", f"The item {act.target!r} was erased before.")
-        gone = [act.target]
-        level = gone
+        gone = {act.target}
+        level = [act.target]
         while level:
-            found = await self.tx.row("write/derived", workspace=self.moment.workspace, ids=level)
-            level = [] if found is None else [id for id in found["ids"] if id not in gone]
-            gone = gone + level
-        self._log("erase", {"target": act.target, "reason": act.reason, "erased": sorted(gone)})
-        self.out.erased.append((gone, act.reason))
+            stored = await self.tx.row("write/derived", workspace=self.moment.workspace, ids=level)
+            found = set(stored["ids"] if stored else ())
+            found |= {one["item"] for one in self.out.sources if one["target"] in level}
+            level = sorted(found - gone)
+            gone |= found
+        for id in gone & self.items.keys():
+            self.items[id]["erased"] = True
+        erasure = {"target": act.target, "reason": act.reason, "erased": sorted(gone)}
+        self.out.erasures.append({**erasure, "digest": self._log("erase", erasure)})
 
     # verdicts, experiences, departures
 
@@ -623,17 +641,18 @@ class Check:
         }
         start = None if act.effective_from is None else micros(act.effective_from)
         words = {"quote": act.quote, "rationale": act.rationale}
+        edge |= {f"{name}_digest": None if value is None else sha256(value) for name, value in words.items()}
         edge["digest"] = self._log(
             "verdict",
             {
                 **{name: value for name, value in edge.items() if name not in words},
-                **{f"{name}_digest": None if value is None else sha256(value) for name, value in words.items()},
                 "later": act.later,
                 "earlier": act.earlier,
                 "says": says,
                 "effective_from": iso(start),
             },
         )
+        edge["effective_given"] = start
         self.out.verdicts.append(
             {"later": act.later, "earlier": act.earlier, "type": EDGE_OF[says], "effective_from": start, "edge": edge}
         )
@@ -775,5 +794,5 @@ async def _write(tx: Tx, moment: Moment, author: str, rows: Rows) -> None:
         await tx.run("write/policy", **signed, policies=rows.policies)
     if rows.checkpoints:
         await tx.run("write/checkpoint", **recorded, checkpoints=rows.checkpoints)
-    for ids, reason in rows.erased:
-        await tx.run("write/erase", **signed, ids=ids, reason=reason)
+    for erasure in rows.erasures:
+        await tx.run("write/erase", **signed, erasure=erasure)

@@ -1,5 +1,6 @@
 // Closes a batch: raises the workspace's epoch and appends it to the commit log.
-// Parameters: $workspace, $epoch (a map: number, batch_id, author, recorded_at, digest, previous, request, records, ids).
+// Parameters: $workspace, $epoch (a map: number, batch_id, author, recorded_at, digest, previous, request, records,
+// subjects, ids).
 MATCH (w:Workspace {id: $workspace})
 SET w.epoch = $epoch.number
 CREATE (e:Epoch)

@@ -1,31 +1,39 @@
-// Erases items and all that is derived from them: words, receipts' text that no other item is bound to, quotes and
-// rationales of verdicts they take part in, and memories grounded in them. Ids, digests and the order stay.
-// Parameters: $workspace, $epoch, $author, $ids (erased items and all that derives from them), $reason.
-CALL () {
-  UNWIND $ids AS id
+// Erases an item and all that is derived from it: words, receipts' text that no other item is bound to, quotes and
+// rationales of verdicts they take part in, and memories grounded in them. Ids, digests and the order stay, and what an
+// earlier erasure took keeps its mark.
+// Parameters: $workspace, $epoch, $author, $erasure (a map: target, reason, erased (ids, the target's too), digest).
+CREATE (x:Erasure)
+SET x = $erasure, x.workspace = $workspace, x.epoch = $epoch, x.author = $author
+WITH x
+CALL (x) {
+  UNWIND x.erased AS id
   MATCH (m:WorkItem {workspace: $workspace, id: id})
-  SET m.erased_epoch = $epoch, m.erased_by = $author, m.erased_reason = $reason
+  CREATE (x)-[:ERASES]->(m)
+  WITH m
+  WHERE m.erased_epoch IS NULL
+  SET m.erased_epoch = $epoch
   REMOVE m.content
 }
-CALL () {
-  UNWIND $ids AS id
+CALL (x) {
+  UNWIND x.erased AS id
   MATCH (:WorkItem {workspace: $workspace, id: id})-[:BOUND_TO]->(r:Receipt)
   WITH DISTINCT r
-  WHERE NOT EXISTS {
+  WHERE r.erased_epoch IS NULL AND NOT EXISTS {
     MATCH (r)<-[:BOUND_TO]-(other:WorkItem)
     WHERE other.erased_epoch IS NULL
   }
   SET r.erased_epoch = $epoch
   REMOVE r.text
 }
-CALL () {
-  UNWIND $ids AS id
+CALL (x) {
+  UNWIND x.erased AS id
   MATCH (:WorkItem {workspace: $workspace, id: id})-[v:PROPOSED|INVALIDATES|CLEARED|UNVERIFIED|RESTORES]-(:WorkItem)
   REMOVE v.quote, v.rationale
 }
-CALL () {
-  UNWIND $ids AS id
-  MATCH (:WorkItem {workspace: $workspace, id: id})<-[:GROUNDED_IN]-(x:Experience)
-  SET x.erased_epoch = $epoch
-  REMOVE x.content
+CALL (x) {
+  UNWIND x.erased AS id
+  MATCH (:WorkItem {workspace: $workspace, id: id})<-[:GROUNDED_IN]-(memory:Experience)
+  WHERE memory.erased_epoch IS NULL
+  SET memory.erased_epoch = $epoch
+  REMOVE memory.content
 }

@@ -30,6 +30,8 @@ CALL () {
   UNION ALL
   MATCH (n:Policy {workspace: $workspace}) WHERE n.revision IS NOT NULL RETURN n
   UNION ALL
+  MATCH (n:Erasure {workspace: $workspace}) WHERE n.target IS NOT NULL RETURN n
+  UNION ALL
   MATCH (n:Epoch {workspace: $workspace}) WHERE n.number IS NOT NULL RETURN n
   UNION ALL
   MATCH (n:Workspace {id: $workspace}) RETURN n

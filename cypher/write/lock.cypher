@@ -17,6 +17,6 @@ RETURN w.owner AS owner,
   w.epoch AS epoch,
   w.recorded_at AS created_at,
   last.recorded_at AS recorded_at,
-  last.digest AS previous,
+  CASE w.epoch WHEN 0 THEN w.digest ELSE last.digest END AS previous,
   properties(y) AS policy,
   done {.number, .request, .digest, .recorded_at, .author, .batch_id, .ids} AS done
