@@ -1,4 +1,4 @@
-"""Maintainers: pin the jars of one Neo4j release in tracegraph/neo4j-VERSION.lock.json.
+"""Maintainers: pin the jars of one Neo4j release in tracegraph/embedded/neo4j-VERSION.lock.json.
 
     pip install jgo; python .ci/lock_neo4j.py 2026.09.0 [--browser 5.24.0]
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import jgo
 
-from tracegraph import embedded
+from tracegraph.embedded import jars
 
 # Test scope or optional by Neo4j's own poms, yet in jgo's tree; `mvn dependency:list` lacks them.
 NOT_NEEDED = (
@@ -38,7 +38,7 @@ def _read(url: str) -> bytes:
 
 
 def _pin(path: str) -> dict[str, object]:
-    url = f"{embedded.repository()}/{path}"
+    url = f"{jars.repository()}/{path}"
     jar, sha1 = _read(url), _read(url + ".sha1").split()[0].decode()
     if hashlib.sha1(jar).hexdigest() != sha1:  # noqa: S324
         raise SystemExit(f"{path}: the repository's sha1 differs from the jar's")
@@ -55,20 +55,20 @@ def main() -> None:
         f"org.neo4j.app:neo4j-server:{args.version}",
         f"org.neo4j.client:neo4j-browser:{args.browser}",
     ]
-    found = jgo.resolve("+".join(roots), repositories={"central": embedded.repository()})
+    found = jgo.resolve("+".join(roots), repositories={"central": jars.repository()})
     paths = [
         "/".join([*a.groupId.split("."), a.artifactId, a.version, a.filename])
         for a in found
         if a.packaging == "jar"
     ]
     with ThreadPoolExecutor(8) as pool:
-        jars = list(pool.map(_pin, dict.fromkeys(p for p in paths if not p.startswith(NOT_NEEDED))))
+        pinned = list(pool.map(_pin, dict.fromkeys(p for p in paths if not p.startswith(NOT_NEEDED))))
     main_class = "CommunityEntryPoint" if args.version.startswith("5.") else "Neo4jCommunity"
     head = {"version": args.version, "main": f"org.neo4j.server.{main_class}", "roots": roots}
-    lines = ",\n".join("    " + json.dumps(jar) for jar in jars)
-    target = Path(embedded.__file__).with_name(f"neo4j-{args.version}.lock.json")
+    lines = ",\n".join("    " + json.dumps(jar) for jar in pinned)
+    target = Path(jars.__file__).with_name(f"neo4j-{args.version}.lock.json")
     target.write_text(json.dumps(head, indent=2)[:-2] + ',\n  "jars": [\n' + lines + "\n  ]\n}\n")
-    sys.stdout.write(f"{target.name}: {len(jars)} jars\n")
+    sys.stdout.write(f"{target.name}: {len(pinned)} jars\n")
 
 
 if __name__ == "__main__":
