@@ -1,9 +1,10 @@
 """Random histories: scenarios in the format of DESIGN.md §13, as plain dicts, for the differential tests.
 
 `history(seed)` writes one, `histories()` is the same as a hypothesis strategy, `expected(scenario)` adds what
-the reference says of each step. A history is a run of gestures (a refreshed premise, a correction of the past,
-a departure and a return, an act with one thing wrong in it …), each taking its choices from a `random.Random`.
-The writer plays along, so that it can aim: at a ticket still open, at the moment a view expires.
+the reference says of each step. A history is a run of gestures (a refreshed premise, a correction of the
+past, a departure and a return, an act with one thing wrong in it …), each with its choices from a
+`random.Random`. The writer plays along, so that it can aim: at a ticket still open, at the moment a
+view expires.
 
 It stays where the page has one meaning. It never writes two faults into one act whose order §5 doesn't give,
 names no erased item in a later write, and asks no full-text query.
@@ -49,7 +50,7 @@ def history(seed: int | Random, gestures: int = 40) -> dict[str, Any]:
 
 
 def histories(max_gestures: int = 30) -> Any:
-    """The hypothesis strategy of scenarios. Each gesture has its own choices, so that failures shrink well."""
+    """The hypothesis strategy of scenarios. Each gesture has its own choices, so failures shrink well."""
     from hypothesis import strategies as st
 
     choices = st.randoms(use_true_random=False)
@@ -95,9 +96,8 @@ class Writer:
         self.rng = rng
         if self.maybe(0.5):
             self.clock_moves()
-        kinds: Sequence[Callable[[], None]] = list(GESTURES)
-        chosen = rng.choices(kinds, weights=list(GESTURES.values()))[0]
-        chosen(self)  # type: ignore[call-arg]
+        chosen = rng.choices(list(GESTURES), weights=list(GESTURES.values()))[0]
+        chosen(self)
 
     def add(self, act: str, fields: Any, name: bool = False) -> Outcome:
         """Writes one step and plays it."""
@@ -747,9 +747,10 @@ def dump(scenario: Mapping[str, Any], stream: IO[str]) -> None:
     """As a scenario file."""
     from ruamel.yaml import YAML
 
-    yaml = YAML(typ="safe", pure=True)
+    yaml: Any = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False
+    yaml.allow_unicode = True
     yaml.dump(dict(scenario), stream)
 
 
