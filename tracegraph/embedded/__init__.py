@@ -1,7 +1,7 @@
 """The embedded Neo4j: the real Community server as a child process, one per data directory.
 
-The server outlives the process that started it; whoever asks next finds it. Every fault is `Unavailable`, with
-a hint. Importing this is cheap; `machine`, `jars` and `process` hold the parts.
+The server outlives the process that started it; whoever asks next finds it. Every fault is `Unavailable`,
+with a hint. Importing this is cheap; `machine`, `jars` and `process` hold the parts.
 
     data directory          TRACEGRAPH_HOME, else the user's data directory; one per release line below it
       conf/ data/ logs/     Neo4j's own (it is the server's NEO4J_HOME)

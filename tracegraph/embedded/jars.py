@@ -21,6 +21,8 @@ from tracegraph.errors import Unavailable
 
 DEFAULT_VERSION = "2026.09.0"
 CENTRAL = "https://repo.maven.apache.org/maven2"
+TRIES = 5
+PAUSE = 0.25  # seconds, doubled before each further try
 SPARE = 250_000_000  # bytes to leave free beyond the download
 
 
@@ -154,59 +156,64 @@ def _download(version: str, jars: Sequence[Jar], folder: Path, progress: bool | 
 def _download_one(base: str, jar: Jar, folder: Path, advance: Callable[[int], None], stopping: Event) -> None:
     """Into NAME.part, resumed where an earlier try broke off; renamed once the hash is right."""
     import http.client
+    import ssl
     import urllib.error
-    import urllib.request
 
     target = folder / jar.path
     part = target.with_name(target.name + ".part")
     target.parent.mkdir(parents=True, exist_ok=True)
     url, fault = f"{base}/{jar.path}", "nothing arrived"
-    for attempt in range(5):
+    for attempt in range(TRIES):
         if attempt:
-            stopping.wait(0.25 * 2**attempt)
+            stopping.wait(PAUSE * 2**attempt)
         if stopping.is_set():
             return
-        have = part.stat().st_size if part.exists() else 0
-        if have > jar.size:
-            part.unlink()
-            have = 0
         try:
-            if have < jar.size:
-                request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
-                with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
-                    resumed = answer.status == 206
-                    advance(have if resumed and not attempt else 0)
-                    with part.open("ab" if resumed else "wb") as file:
-                        have = have if resumed else 0
-                        while (chunk := answer.read(1 << 16)) and have <= jar.size:
-                            file.write(chunk)
-                            have += len(chunk)
-                            advance(len(chunk))
-                            if stopping.is_set():
-                                return
-            with part.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if have == jar.size and digest == jar.sha256:
-                part.replace(target)
-                return
-            if have >= jar.size:
-                part.unlink()
-                fault = "its sha256 is not the pinned one"
-            else:
+            _receive(url, part, jar.size, advance, stopping)
+            if (have := part.stat().st_size) < jar.size:
                 fault = f"it broke off at {have} of {jar.size} bytes"
+                continue
+            with part.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256:
+                    part.replace(target)
+                    return
+            part.unlink()
+            fault = "its sha256 is not the pinned one"
         except urllib.error.HTTPError as error:
             fault = f"HTTP {error.code}"
             if error.code == 416:
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
                 break
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        except (
+            urllib.error.URLError,
+            http.client.HTTPException,
+            ssl.SSLError,
+            TimeoutError,
+            ConnectionError,
+        ) as error:
             fault = str(getattr(error, "reason", error)) or type(error).__name__
     raise Unavailable(
         f"Could not download {url}: {fault}.",
         hint="Neo4j's jars are fetched once, at the first start. Check the network, HTTPS_PROXY and "
         "SSL_CERT_FILE, or set TRACEGRAPH_MAVEN to a Maven repository within reach; what arrived is kept.",
     )
+
+
+def _receive(url: str, part: Path, size: int, advance: Callable[[int], None], stopping: Event) -> None:
+    """One request, for what `part` lacks; a server that ignores Range sends all of it again."""
+    import urllib.request
+
+    have = part.stat().st_size if part.exists() else 0
+    if have >= size:
+        return
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        resumed = answer.status == 206
+        with part.open("ab" if resumed else "wb") as file:
+            while not stopping.is_set() and file.tell() <= size and (chunk := answer.read(1 << 16)):
+                file.write(chunk)
+                advance(len(chunk))
 
 
 @contextmanager
