@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from tracegraph.errors import TracegraphError, Unavailable
 
 if TYPE_CHECKING:
     from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncSession
 
+    from tracegraph.invalidation.pipeline import Invalidation
     from tracegraph.workspace import Clock, Workspace
 
 T = TypeVar("T")
@@ -34,8 +35,12 @@ def cypher_folder() -> Path:
 
 @cache
 def cypher(name: str) -> str:
-    """The text of `cypher/{name}.cypher`."""
-    return (cypher_folder() / f"{name}.cypher").read_text(encoding="utf-8")
+    """The text of `cypher/{name}.cypher`, with the one option every query is run with.
+
+    A plan, once made, is kept: Neo4j otherwise plans every query anew, seconds for the large ones, each time a young
+    store has grown by three quarters. Every query names its indexed properties, so its first plan is the right one.
+    """
+    return "CYPHER replan=skip\n" + (cypher_folder() / f"{name}.cypher").read_text(encoding="utf-8")
 
 
 class Tx:
@@ -111,6 +116,7 @@ class Graph:
 
         self._driver = driver
         self._database = database
+        self._invalidation: Invalidation | None = None
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
 
     def _session(self, access: str) -> AsyncSession:
@@ -185,18 +191,37 @@ class Graph:
         await self.write(mark)
 
     async def workspace(
-        self, id: str, *, owner: str | None = None, clock: Clock | None = None, policy: dict[str, Any] | None = None
+        self,
+        id: str,
+        *,
+        owner: str | None = None,
+        clock: Clock | None = None,
+        policy: dict[str, Any] | None = None,
+        invalidation: Invalidation | Literal["environment"] | None = "environment",
     ) -> Workspace:
         """Open a workspace; with `owner`, create it when it does not exist.
 
         Raises `unknown_item` when it does not exist and no owner is given, `conflict` when it belongs to
-        another owner. `policy` names what the first revision changes from the defaults.
+        another owner. `policy` names what the first revision changes from the defaults. `invalidation` is the
+        pipeline that verifies returns: by default the one that TRACEGRAPH_MODEL names, if any; None is none.
         """
         from tracegraph.workspace import open_workspace
 
-        return await open_workspace(self, id, owner=owner, clock=clock, policy=policy)
+        if invalidation == "environment":
+            invalidation = self._verifier()
+        return await open_workspace(self, id, owner=owner, clock=clock, policy=policy, invalidation=invalidation)
+
+    def _verifier(self) -> Invalidation | None:
+        """The environment's, made once for this connection."""
+        if self._invalidation is None and os.environ.get("TRACEGRAPH_MODEL"):
+            from tracegraph.invalidation.pipeline import Invalidation
+
+            self._invalidation = Invalidation.from_environment()
+        return self._invalidation
 
     async def close(self) -> None:
+        if self._invalidation is not None:
+            await self._invalidation.close()
         await self._driver.close()
 
 

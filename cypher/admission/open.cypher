@@ -13,7 +13,9 @@ CALL () {
 CALL () {
   OPTIONAL MATCH (e:Epoch {workspace: $workspace})
   WHERE e.recorded_at <= $known_at
-  RETURN max(e.number) AS known
+  RETURN e.number AS known
+  ORDER BY e.workspace DESC, e.recorded_at DESC, e.number DESC
+  LIMIT 1
 }
 OPTIONAL MATCH (c:Checkpoint {workspace: $workspace, id: $checkpoint})
 RETURN p IS NOT NULL AS known_principal,
