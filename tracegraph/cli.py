@@ -898,3 +898,48 @@ def check(
         typer.echo(f"{len(done) - failed} passed, {failed} failed, {len(malformed)} malformed", err=True)
     if malformed or failed:
         raise typer.Exit(2 if malformed else 1)
+
+
+# --- real input -------------------------------------------------------------------------------------------
+
+
+@eval_app.command("statebench")
+def eval_statebench(
+    files: Annotated[list[Path], typer.Argument(help="StateBench 1.0 timelines, JSONL.")],
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="trace, static, latest or reset; may be repeated. By default all four."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Play only the first so many timelines.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play StateBench timelines as work state, without a model, and compare what each policy admits.
+
+    trace is what tracegraph admits, static all that was ever written, latest the newest per key, reset
+    nothing. Exit code 2 when a file is malformed.
+
+    Example: tracegraph eval statebench train.jsonl dev.jsonl --policy trace --policy latest --limit 100
+    """
+    import tracegraph
+    from tracegraph.evals import statebench
+
+    chosen = [name for name in statebench.POLICIES if policies is None or name in policies]
+    unknown = set(policies or ()) - set(chosen)
+    if unknown:
+        usage(f"--policy {', '.join(sorted(unknown))}: choose among {', '.join(statebench.POLICIES)}.")
+    try:
+        timelines = statebench.load(files, limit)
+    except statebench.MalformedTimelineError as error:
+        usage(str(error))
+    except (OSError, UnicodeDecodeError) as error:
+        usage(f"A file cannot be read ({type(error).__name__}): {getattr(error, 'filename', None) or error}.")
+
+    async def work() -> dict[str, statebench.Score]:
+        if "trace" not in chosen:
+            return await statebench.evaluate(None, timelines, chosen)
+        async with tracegraph.connect() as graph:
+            with progress("Playing", len(timelines)) as advance:
+                return await statebench.evaluate(graph, timelines, chosen, advance)
+
+    scores = run(work)
+    show(statebench.as_json(scores), as_json, statebench.as_lines(scores))
