@@ -6,21 +6,26 @@ Read in order: `decide` pins, judges the pool (gates.py), covers the obligations
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tracegraph.admission import cover, gates
 from tracegraph.admission.view import Issued, admitted, issue
 from tracegraph.departure import SECOND, Ticket
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
-from tracegraph.model import Coverage, Policy, Result, instant, iso, micros, new_id, sha256
+from tracegraph.model import Coverage, Pairs, Policy, Result, instant, iso, micros, new_id, sha256
 from tracegraph.signing import Keys
 from tracegraph.write import lock, stored_policy
 
+if TYPE_CHECKING:
+    from tracegraph.invalidation.pipeline import Invalidation
+
+COSTS = ("calls", "retries", "tokens_in", "tokens_out", "seconds")
+"""What verification cost, as a cycle keeps it."""
 Decision = Literal["admitted", "blocked", "reset", "refused"]
 
 
@@ -66,11 +71,25 @@ class Decided:
     cover: cover.Cover
 
 
-async def decide(graph: Graph, keys: Keys, workspace: str, asked: Asked, *, now: int) -> Result:
-    """Decide one return and record it as a cycle."""
-    pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, now))
-    back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
+async def decide(
+    graph: Graph,
+    keys: Keys,
+    workspace: str,
+    asked: Asked,
+    *,
+    clock: Callable[[], int],
+    invalidation: Invalidation | None = None,
+) -> Result:
+    """Decide one return and record it as a cycle; what it rests on is verified first (DESIGN §8)."""
+    verifier = invalidation is not None
+    pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, clock(), verifier=verifier))
     departed = None if asked.ticket is None else (asked.ticket.checkpoint, asked.ticket.epoch)
+    pairs: Pairs | None = None
+    if invalidation and pinned.refused is None and not asked.preview and pinned.policy.verification != "none":
+        back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
+        pairs = await invalidation.check(invalidation.ledger(graph, workspace, clock), back, departed)
+        pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, clock(), verifier=verifier))
+    back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
 
     async def read(tx: Tx) -> tuple[Decided, dict[str, dict[str, Any]]]:
         decided = await evaluate(tx, workspace, back, pinned.clocks, departed, asked.query)
@@ -81,9 +100,9 @@ async def decide(graph: Graph, keys: Keys, workspace: str, asked: Asked, *, now:
 
     if pinned.refused is not None:
         nothing = cover.Cover(coverage=Fraction(0), critical=Fraction(0))
-        return await _conclude(graph, keys, workspace, asked, pinned, Decided("refused", {}, {}, nothing), {})
+        return await _conclude(graph, keys, workspace, asked, pinned, Decided("refused", {}, {}, nothing), {}, pairs)
     decided, words = await graph.read(read)
-    return await _conclude(graph, keys, workspace, asked, pinned, decided, words)
+    return await _conclude(graph, keys, workspace, asked, pinned, decided, words, pairs)
 
 
 async def evaluate(
@@ -137,7 +156,7 @@ async def _scores(
     return cover.relevance(query, {item["id"]: item["content"] for item in (row["items"] if row else [])})
 
 
-async def pin(tx: Tx, workspace: str, asked: Asked, now: int) -> Pinned:
+async def pin(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bool = False) -> Pinned:
     """Take the latest epoch and this moment, and refuse what can be refused before the gates, in DESIGN §5's order."""
     locked = await lock(tx, workspace)
     now = max(now, locked["recorded_at"] or locked["created_at"])
@@ -156,7 +175,7 @@ async def pin(tx: Tx, workspace: str, asked: Asked, now: int) -> Pinned:
     assert who is not None
     if asked.ticket is not None:
         _check_ticket(asked.ticket, who, now)
-    policy = stored_policy(locked["policy"]).resolved(verifier=False).tightened(asked.policy)
+    policy = stored_policy(locked["policy"]).resolved(verifier=verifier).tightened(asked.policy)
     epoch = latest if known_at is None else who["known"] if isinstance(known_at, datetime) else known_at
     if not 0 <= epoch <= latest:
         raise TracegraphError(f"known_at {epoch} is not an epoch: the latest is {latest}.", code="invalid_record")
@@ -201,6 +220,7 @@ async def _conclude(
     pinned: Pinned,
     decided: Decided,
     words: Mapping[str, Mapping[str, Any]],
+    pairs: Pairs | None,
 ) -> Result:
     """Sign what was decided, and record it under the lock unless another return was faster."""
     covering = decided.cover
@@ -211,9 +231,10 @@ async def _conclude(
     )
     selected = covering.selected if decided.decision == "admitted" else {}
     cycle = new_id("cycle")
-    verification = {"none": "not_checked", "best_effort": "best_effort", "required": "verified"}[
-        pinned.policy.verification
-    ]
+    verification = "not_checked"
+    if pairs is not None:
+        verification = "verified" if pinned.policy.verification == "required" else "best_effort"
+    counts = pairs.counts() if pairs else {}
     view: dict[str, Any] | None = None
     token: str | None = None
     if decided.decision in ("admitted", "reset") and not asked.preview:
@@ -237,6 +258,7 @@ async def _conclude(
                 reset=decided.decision == "reset",
                 coverage=report,
                 verification=verification,
+                pairs=counts,
                 items={id: str(words[id]["digest"]) for id in selected},
             ),
         )
@@ -266,6 +288,8 @@ async def _conclude(
         "kinds": list(pinned.policy.kinds),
         "max_item_chars": pinned.policy.max_item_chars,
         "verification": verification,
+        **({f"pairs_{name}": count for name, count in counts.items()}),
+        **({f"verify_{name}": getattr(pairs, name) for name in COSTS} if pairs else {}),
         "valid_at": pinned.clocks.valid_at,
         "epoch": pinned.clocks.epoch,
         "authorized_at": pinned.clocks.now,
@@ -317,6 +341,7 @@ async def _conclude(
         rejected={id: tuple(sorted(one.reasons)) for id, one in visible.items() if one.reasons},
         selection={id: tuple(reasons) for id, reasons in covering.reasons.items() if id in visible},
         verification=verification,
+        pairs=pairs,
         view=token,
     )
 

@@ -33,6 +33,9 @@ class View(Model):
     expires_at: datetime
     coverage: Coverage
     verification: str
+    """`verified`, `best_effort` or `not_checked`."""
+    pairs: dict[str, int]
+    """How many pairs verification looked at, by outcome; empty when it was not run."""
     reset: bool
     items: tuple[AdmittedItem, ...]
 
@@ -57,6 +60,7 @@ class Issued:
     reset: bool
     coverage: Coverage
     verification: str
+    pairs: Mapping[str, int]
     items: Mapping[str, str]
     """Item id to digest, by rank."""
 
@@ -84,6 +88,7 @@ def issue(keys: Keys, issued: Issued) -> tuple[str, int]:
             "items": [[id, digest] for id, digest in issued.items.items()],
             "coverage": issued.coverage.model_dump(mode="json"),
             "verification": issued.verification,
+            "pairs": dict(issued.pairs),
         },
     )
     return token, expires
@@ -164,6 +169,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, 
             expires_at=expires,
             coverage=Coverage(**{**claims["coverage"], "uncovered": tuple(claims["coverage"]["uncovered"])}),
             verification=claims["verification"],
+            pairs=claims["pairs"],
             reset=claims["reset"],
             items=tuple(admitted(items[id], why[id]) for id, _ in claims["items"]),
         )

@@ -5,8 +5,8 @@ A `Scanner` proposes pairs (later, earlier), a `Verifier` judges each. Pure: no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tracegraph.model import Says, digest, iso
@@ -175,7 +175,8 @@ class Scope:
     """Which pairs are to be looked at: `later` may speak against `earlier`; one of the two is `fresh`.
 
     `fresh` None is all. A pair counts when its later item was recorded in a later epoch or holds from a later
-    instant than its earlier one; what one batch says of one instant is not judged against itself.
+    instant than its earlier one; what one batch says of one instant is not judged against itself, and the items of one
+    task not against those of another.
     """
 
     task: str | None
@@ -187,6 +188,8 @@ class Scope:
     invalidated: frozenset[str]
     """What would be in `earlier` had no verdict spoken against it."""
     fresh: frozenset[str] | None
+    settled: Mapping[str, Set[str]] = field(default_factory=dict)
+    """For each earlier item, the later ones that need no judgment."""
 
     def has(self, later: str, earlier: str) -> bool:
         """Whether the pair is one to look at."""
@@ -194,7 +197,11 @@ class Scope:
             return False
         if self.fresh is not None and later not in self.fresh and earlier not in self.fresh:
             return False
+        if later in self.settled.get(earlier, ()):
+            return False
         one, other = self.placed[later], self.placed[earlier]
+        if one.task is not None and other.task is not None and one.task != other.task:
+            return False
         return one.epoch > other.epoch or one.valid_from > other.valid_from
 
     def laters(self, earlier: str) -> list[str]:
@@ -251,14 +258,16 @@ class Meter:
         self.budget = budget
         self.patience = patience
         self.usage = Usage()
+        self.stopped = False
+        """Whether a call was refused its room: nothing more is asked."""
         self._reserved = 0
         self._failed = 0
 
     def reserve(self, tokens: int) -> bool:
         """Take room for a call, or say that there is none."""
-        if self._failed >= self.patience:
-            return False
-        if self.budget is not None and self.usage.tokens + self._reserved + tokens > self.budget:
+        spent = self.usage.tokens + self._reserved
+        if self._failed >= self.patience or (self.budget is not None and spent + tokens > self.budget):
+            self.stopped = True
             return False
         self._reserved += tokens
         return True
@@ -266,7 +275,7 @@ class Meter:
     def settle(self, reserved: int, usage: Usage, *, failed: bool = False) -> None:
         """Put what a call used in place of what was reserved for it."""
         self._reserved -= reserved
-        self.usage = replace(self.usage + usage)
+        self.usage += usage
         self._failed = self._failed + 1 if failed else 0
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
-from tracegraph.invalidation.evidence import TRANSIENT, UNSCANNED, Answer, Evidence, Pair, Usage
+from tracegraph.invalidation.evidence import TRANSIENT, UNSCANNED, Answer, Ask, Evidence, Pair, Usage
 from tracegraph.model import Spent, Verdict, Withdraw, digest, new_id
 from tracegraph.write import commit
 
@@ -90,32 +91,28 @@ class Ledger:
         rows = await self._chunked("recoverable", earlier, task=task, epoch=epoch, valid_at=valid_at)
         return [(old, behind, gone, named) for old, behind, gone, named, _ in rows]
 
-    async def answered(self, earlier: Collection[str], *, task: str | None) -> dict[str, int]:
-        """How many pairs of these items stand answered, by kind of edge."""
-        counts: dict[str, int] = {}
-
-        async def work(tx: Tx) -> None:
-            counts.clear()
-            for part in chunks(sorted(earlier)):
-                for row in await tx.rows(
-                    "invalidation/answered", workspace=self.workspace, ids=part, task=task
-                ):
-                    counts[row["type"]] = counts.get(row["type"], 0) + row["pairs"]
-
-        await self.graph.read(work)
-        return counts
+    async def states(self, earlier: Collection[str], *, task: str | None) -> dict[tuple[str, str], str]:
+        """How the pairs (later, earlier) of these items stand: the type of the last edge."""
+        rows = await self._chunked("states", earlier, task=task)
+        return {(later, old): kind for later, old, kind in rows}
 
     # --- verdicts ---
 
     async def propose(self, pairs: Iterable[tuple[str, str, str | None]], cause: str | None = None) -> None:
         """Write pairs (later, earlier, task) as PROPOSED."""
-        await self._commit([Verdict(later=l, earlier=e, task=t, says="proposed", cause=cause) for l, e, t in pairs])
+        await self._commit(
+            [Verdict(later=later, earlier=earlier, task=task, says="proposed", cause=cause)
+                for later, earlier, task in pairs
+            ]
+        )
 
     async def withdraw(self, ids: Sequence[str]) -> None:
         """Take edges back that no longer say anything."""
         await self._commit([Withdraw(target=id) for id in ids])
 
-    async def answer(self, answers: Sequence[tuple[Pair, Answer]], *, model: str, prompts: Mapping[str, str]) -> None:
+    async def answer(
+        self, answers: Sequence[tuple[Pair, Answer]], *, model: str, prompts: Mapping[Ask, str]
+    ) -> None:
         """Write verdicts. One that is refused (an item erased meanwhile) does not cost the others."""
         await self._commit(
             [
@@ -162,20 +159,21 @@ class Ledger:
         """Pairs (later, earlier) of which one is among `ids` and whose readings meet."""
         found: set[tuple[str, str]] = set()
 
-        async def work(tx: Tx) -> list[list[list[str]]]:
-            rows = await tx.rows(
+        async def work(tx: Tx, part: list[str]) -> None:
+            for row in await tx.rows(
                 "invalidation/matches", workspace=self.workspace, ids=part, prompt=prompt, model=model
-            )
-            return [row["pairs"] for row in rows]
+            ):
+                found.update((later, earlier) for later, earlier in row["pairs"])
 
         for part in chunks(sorted(ids)):
-            for pairs in await self.graph.read(work):
-                found.update((later, earlier) for later, earlier in pairs)
+            await self.graph.read(partial(work, part=part))
         return found
 
     async def premises(self, id: str) -> list[dict[str, Any]]:
         """What was read in an item, for `why`."""
-        return await self.graph.read(lambda tx: tx.rows("invalidation/premises", workspace=self.workspace, id=id))
+        return await self.graph.read(
+            lambda tx: tx.rows("invalidation/premises", workspace=self.workspace, id=id)
+        )
 
     async def scanned(self, targets: Collection[str], *, prompt: str, model: str) -> dict[str, set[str]]:
         """For each target, the later items it was scanned against."""

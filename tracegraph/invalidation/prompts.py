@@ -155,30 +155,42 @@ _ANSWER = (
 
 JUDGE = Prompt(
     "verdict",
-    "You check whether a recorded statement may still be acted on.\n" + _DATA + "Decide for `task` (null: for any use):"
+    "You check whether a recorded statement may still be acted on.\n"
+    + _DATA
+    + "Decide for `task` (null: for any use):"
     " once `later` is known, would acting on `earlier` as current be incompatible with it? Consider what `earlier`"
     " silently relies on (a place, a time, an arrangement, a person's situation) and whether `later` implies that this"
     " no longer holds, even if it never mentions it. The same topic is not enough, and `later` only adding detail is"
-    " compatible. Mind the times: what held before may have been replaced.\n" + _FORM + '"pair" (copied from the data),'
+    " compatible. Mind the times: what held before may have been replaced.\n"
+    + _FORM
+    + '"pair" (copied from the data),'
     ' "verdict" ("invalidates", "compatible" or "uncertain"), ' + _ANSWER,
     _judging(("invalidates", "compatible", "uncertain")),
     VERIFY_TOKENS,
 )
 RESTORE = Prompt(
     "recovery",
-    "You check whether a statement that had become unusable may be acted on again.\n" + _DATA + "`earlier` was set aside"
+    "You check whether a statement that had become unusable may be acted on again.\n"
+    + _DATA
+    + "`earlier` was set aside"
     " because of the statements in `behind`. These no longer stand; `later` has taken their place. Decide for `task`"
     " (null: for any use): now that `later` is what stands, may `earlier` be acted on as current again"
-    ' ("restores"), or is it incompatible with `later` as well ("invalidates")?\n' + _FORM + '"pair" (copied from the'
+    ' ("restores"), or is it incompatible with `later` as well ("invalidates")?\n'
+    + _FORM
+    + '"pair" (copied from the'
     ' data), "verdict" ("restores", "invalidates" or "uncertain"), ' + _ANSWER,
     _judging(("restores", "invalidates", "uncertain")),
     VERIFY_TOKENS,
 )
 PAIRS = Prompt(
     "affected",
-    "You look for statements that later events may have made wrong to act on.\n" + _DATA + "Which entries of `later` might"
+    "You look for statements that later events may have made wrong to act on.\n"
+    + _DATA
+    + "Which entries of `later` might"
     " change something that `target` states or silently relies on? Be broad: name every entry that might, a second"
-    " check follows.\n" + _FORM + '"target" (its `name`, copied), "affected" (the `name`s of these entries, or an empty'
+    " check follows.\n"
+    + _FORM
+    + '"target" (its `name`, copied), "affected" (the `name`s of these entries, or an empty'
     " list).",
     _object(target=_STRING, affected=_list(_STRING)),
     SCAN_TOKENS,
@@ -186,14 +198,20 @@ PAIRS = Prompt(
 _TOPIC = _object(aspect={"type": "string", "enum": list(ASPECTS)}, words=_list(_STRING), says=_STRING)
 PREMISES = Prompt(
     "reading",
-    "You index statements, so that a later change can be matched with what it makes wrong.\n" + _DATA + "For the one"
+    "You index statements, so that a later change can be matched with what it makes wrong.\n"
+    + _DATA
+    + "For the one"
     " `item`, list\n- relies_on: up to 6 things in the world that must stay as they are for it to be right to act on,"
     " above all those it does not mention (where somebody lives or works, an arrangement, a time, a state of health);\n"
     "- changes: up to 6 things in the world that it says or implies are so now and may have been otherwise before.\n"
-    'Each has an "aspect" (' + ", ".join(ASPECTS) + '), "words": 2 to 10 single lower-case English words from the'
+    'Each has an "aspect" ('
+    + ", ".join(ASPECTS)
+    + '), "words": 2 to 10 single lower-case English words from the'
     " general to the particular (the kind of thing first: home, city, job, diet, hotel, departure; then synonyms, wider"
     ' and narrower things, then names), and "says": one short sentence. Be broad; the words of both lists must be'
-    " those that somebody indexing the other side would also choose.\n" + _FORM + '"item" (its `name`, copied),'
+    " those that somebody indexing the other side would also choose.\n"
+    + _FORM
+    + '"item" (its `name`, copied),'
     ' "relies_on", "changes".',
     _object(item=_STRING, relies_on=_list(_TOPIC), changes=_list(_TOPIC)),
     SCAN_TOKENS,
@@ -239,7 +257,7 @@ def item_data(item: Evidence, name: str) -> dict[str, Any] | None:
     return None
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """An answer that is not what was asked for; `cause` says in which way."""
 
     def __init__(self, cause: str) -> None:
@@ -248,11 +266,11 @@ class Malformed(Exception):
 
 
 def parse(shape: type[A], text: str) -> A:
-    """The one JSON object of an answer, strictly. Raises `Malformed` (`json`, `schema`)."""
+    """The one JSON object of an answer, strictly. Raises `MalformedError` (`json`, `schema`)."""
     try:
         return shape.model_validate(_only_object(text))
     except ValidationError:
-        raise Malformed("schema") from None
+        raise MalformedError("schema") from None
 
 
 def _only_object(text: str) -> dict[str, Any]:
@@ -262,9 +280,9 @@ def _only_object(text: str) -> dict[str, Any]:
     try:
         value, end = decoder.raw_decode(text, start) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
-        raise Malformed("json") from None
+        raise MalformedError("json") from None
     if not isinstance(value, dict) or "{" in text[end:]:
-        raise Malformed("json")
+        raise MalformedError("json")
     return value
 
 

@@ -10,7 +10,7 @@ import unicodedata
 
 from tracegraph.invalidation.endpoint import Endpoint, Reply
 from tracegraph.invalidation.evidence import Answer, Ask, Pair, Usage
-from tracegraph.invalidation.prompts import Judgment, Malformed, Recovery, judging, pair_data, parse
+from tracegraph.invalidation.prompts import Judgment, MalformedError, Recovery, judging, pair_data, parse
 from tracegraph.model import folded
 
 NAME = 16
@@ -42,7 +42,7 @@ class ModelVerifier:
             return Answer("uncertain", cause=reply.cause, usage=reply.usage)
         try:
             found = parse(Recovery if pair.ask == "restore" else Judgment, reply.text)
-        except Malformed as fault:
+        except MalformedError as fault:
             return Answer("uncertain", cause=fault.cause, usage=reply.usage)
         if found.pair != self.name(pair):
             return Answer("uncertain", cause="wrong_pair", usage=reply.usage)
