@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracegraph.admission.decision import Asked, decide
 from tracegraph.admission.reading import read
 from tracegraph.admission.private import Experience, recall
 from tracegraph.admission.view import View, open_view, read_view
 from tracegraph.departure import depart, read_ticket
-from tracegraph.errors import TracegraphError
+from tracegraph.errors import TracegraphError, Unavailable
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import (
     Act,
@@ -24,6 +24,7 @@ from tracegraph.model import (
     Item,
     Model,
     Obligation,
+    Pairs,
     Policy,
     Remember,
     Result,
@@ -37,6 +38,10 @@ from tracegraph.model import (
 )
 from tracegraph.signing import Keys, default_keys
 from tracegraph.write import commit, lock, stored_policy, workspace_digest
+
+if TYPE_CHECKING:
+    from tracegraph.invalidation.evidence import Progress
+    from tracegraph.invalidation.pipeline import Invalidation, Plan
 
 Clock = Callable[[], datetime]
 
@@ -65,6 +70,7 @@ async def open_workspace(
     clock: Clock | None = None,
     policy: Mapping[str, Any] | None = None,
     keys: Keys | None = None,
+    invalidation: Invalidation | None = None,
 ) -> Workspace:
     """Open a workspace, or create it when an owner is given. See `Graph.workspace`."""
     _Names(workspace=id, owner=owner)
@@ -89,7 +95,7 @@ async def open_workspace(
         )
     if owner is not None and row["owner"] != owner:
         raise TracegraphError(f"The workspace {id!r} belongs to another owner.", code="conflict")
-    return Workspace(graph, id, clock=tick, keys=keys or default_keys())
+    return Workspace(graph, id, clock=tick, keys=keys or default_keys(), invalidation=invalidation)
 
 
 class Workspace:
@@ -99,9 +105,12 @@ class Workspace:
     `batch_id` makes a write idempotent. Refusals are `TracegraphError`s; then nothing was written.
     """
 
-    def __init__(self, graph: Graph, id: str, *, clock: Clock, keys: Keys) -> None:
+    def __init__(
+        self, graph: Graph, id: str, *, clock: Clock, keys: Keys, invalidation: Invalidation | None = None
+    ) -> None:
         self.graph = graph
         self.id = id
+        self.invalidation = invalidation
         self._clock = clock
         self._keys = keys
 
@@ -249,7 +258,8 @@ class Workspace:
         """The policy in force."""
 
         async def pin(tx: Tx) -> Policy:
-            return stored_policy((await lock(tx, self.id))["policy"])
+            found = stored_policy((await lock(tx, self.id))["policy"])
+            return found.resolved(verifier=self.invalidation is not None)
 
         return await self.graph.under_lock(pin)
 
@@ -304,7 +314,9 @@ class Workspace:
             known_at=known_at,
             policy=policy or {},
         )
-        return await decide(self.graph, self._keys, self.id, asked, now=self._moment())
+        return await decide(
+            self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation
+        )
 
     async def join(
         self,
@@ -334,7 +346,39 @@ class Workspace:
             known_at=known_at,
             policy=policy or {},
         )
-        return await decide(self.graph, self._keys, self.id, asked, now=self._moment())
+        return await decide(
+            self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation
+        )
+
+    async def sweep(
+        self,
+        *,
+        budget: int | None = None,
+        invalidation: Invalidation | None = None,
+        progress: Progress | None = None,
+    ) -> Pairs:
+        """Judge what is new since the last sweep against what stands, so that returns find their answers (DESIGN §8).
+
+        `budget` in tokens, without one no limit; interrupted, the next sweep goes on. Raises `unavailable` when no verifier
+        is configured.
+        """
+        method = self._verifier(invalidation)
+        ledger = method.ledger(self.graph, self.id, self._moment)
+        return await method.sweep(ledger, budget=budget, progress=progress)
+
+    async def sweep_plan(self, *, invalidation: Invalidation | None = None) -> Plan:
+        """What a sweep would do: pairs, calls and estimated tokens, without a call."""
+        method = self._verifier(invalidation)
+        return await method.plan(method.ledger(self.graph, self.id, self._moment))
+
+    def _verifier(self, invalidation: Invalidation | None) -> Invalidation:
+        method = invalidation or self.invalidation
+        if method is None:
+            raise Unavailable(
+                "No verifier is configured.",
+                hint="Set TRACEGRAPH_MODEL, and OPENAI_BASE_URL or OPENAI_API_KEY, or pass one to graph.workspace.",
+            )
+        return method
 
     async def open_view(
         self, view: str, *, principal: str, role: str | None = None, task: str | None = None
