@@ -118,21 +118,21 @@ def _greedy(pool: Mapping[str, Judged], open_: list[Judged], out: Cover, room: _
 
     A lazy heap: gains only fall as items are taken, so an entry that is still the greatest when recomputed is the
     greatest of all. An item that doesn't fit never will again, since the budgets only shrink.
+
+    gain / cost is compared as the integer gain * 2**64 // cost. Costs are at most 2**16 (Limits.content), so two
+    different ratios differ by at least 2**-32 and never share that integer; equal ones do.
     """
     weight: dict[str, int] = {}
     for one in open_:
         for name, critical in one.requires:
             weight[name] = max(weight.get(name, 0), 2 if critical else 1)
-    heap: list[tuple[Fraction, int, int, str]] = []
 
-    def entry(one: Judged) -> tuple[Fraction, int, int, str] | None:
-        gain = sum(weight[name] for name in set(one.supports) if name in weight)
-        cost = max(1, one.length)
-        return (Fraction(-gain, cost), one.length, -one.valid_from, one.id) if gain else None
+    def entry(one: Judged) -> tuple[int, int, int, str] | None:
+        gain = sum(weight.get(name, 0) for name in one.supports)
+        return (-((gain << 64) // max(1, one.length)), one.length, -one.valid_from, one.id) if gain else None
 
-    for one in pool.values():
-        if one.eligible() and one.id not in out.selected and (first := entry(one)) is not None:
-            heap.append(first)
+    candidates = [one for one in pool.values() if one.eligible() and one.id not in out.selected]
+    heap = [first for one in candidates if (first := entry(one)) is not None]
     heapq.heapify(heap)
     while heap and weight:
         top = heapq.heappop(heap)
