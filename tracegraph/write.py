@@ -109,8 +109,13 @@ async def commit(
     author: str | None,
     now: int,
     batch_id: str | None = None,
+    authors: Sequence[str | None] | None = None,
 ) -> Committed:
-    """Write one batch. `author` None is the owner. Raises what DESIGN §5 lists; then nothing is written."""
+    """Write one batch. `author` None is the owner. Raises what DESIGN §5 lists; then nothing is written.
+
+    `authors`, one an item, is for a batch of items by several (None is `author`): each needs its own author's
+    permission and names it; the epoch names `author`.
+    """
     if not acts:
         fail("invalid_record", "The batch is empty.")
     if len(acts) > Limits.batch:
@@ -118,9 +123,14 @@ async def commit(
     if batch_id is not None and not 1 <= len(batch_id) <= Limits.id:
         fail("limit_exceeded", f"A batch_id has 1 to {Limits.id} characters.")
     own = batch_id or new_id("batch")
-    request = digest(
-        {"acts": [[type(act).__name__, act.model_dump(mode="json", exclude_unset=True)] for act in acts]}
-    )
+    asked: dict[str, Any] = {
+        "acts": [[type(act).__name__, act.model_dump(mode="json", exclude_unset=True)] for act in acts]
+    }
+    if authors is not None:
+        if len(authors) != len(acts) or not all(isinstance(act, Item) for act in acts):
+            fail("invalid_record", "Authors of their own are for items, one each.")
+        asked["authors"] = list(authors)
+    request = digest(asked)
 
     async def work(tx: Tx) -> Committed:
         locked = await lock(tx, workspace, own)
@@ -139,7 +149,8 @@ async def commit(
             policy=stored_policy(locked["policy"]),
             revision=locked["policy"]["revision"],
         )
-        rows = await Check(tx, moment, by, acts).rows()
+        each = [by if one is None else one for one in authors or [None] * len(acts)]
+        rows = await Check(tx, moment, each, acts).rows()
         await _write(tx, moment, by, rows)
         records = sorted(rows.records)
         epoch = {
@@ -222,21 +233,24 @@ def _committed(workspace: str, epoch: dict[str, Any], *, repeated: bool = False)
 class Check:
     """Checks one batch against the state that its lock holds still, and lays out what it writes."""
 
-    def __init__(self, tx: Tx, moment: Moment, author: str, acts: Sequence[Act]) -> None:
+    def __init__(self, tx: Tx, moment: Moment, authors: Sequence[str], acts: Sequence[Act]) -> None:
         self.tx = tx
         self.moment = moment
-        self.author = author
+        self.authors = authors
+        self.author = authors[0]
+        """Whose act is being checked."""
         self.acts = acts
         self.out = Rows()
         self.items: dict[str, dict[str, Any]] = {}
         self.receipts: dict[str, dict[str, Any]] = {}
-        self.writable: set[str] = set()
-        self.known = False
+        self.writable: dict[str, set[str]] = {}
+        """Each known author's scopes."""
 
     async def rows(self) -> Rows:
         new_items, new_receipts, new_experiences = _new_ids(self.acts)
         await self._resolve(new_items, new_receipts, new_experiences)
-        for act in self.acts:
+        for act, author in zip(self.acts, self.authors, strict=True):
+            self.author = author
             match act:
                 case Item():
                     self._item(act)
@@ -273,7 +287,7 @@ class Check:
         found = await self.tx.row(
             "write/resolve",
             workspace=self.moment.workspace,
-            author=self.author,
+            authors=sorted(set(self.authors)),
             now=self.moment.now,
             items=sorted({*items, *named_items}),
             receipts=sorted({*receipts, *named_receipts}),
@@ -282,7 +296,7 @@ class Check:
             quoted=sorted({act.later for act in self.acts if isinstance(act, Verdict) and act.quote is not None}),
         )
         assert found is not None
-        self.known, self.writable = found["known"], set(found["writable"])
+        self.writable = {row["id"]: set(row["writable"]) for row in found["authors"]}
         self.items = {row["id"]: row for row in found["items"]}
         self.receipts = {row["id"]: row for row in found["receipts"]}
         self.words = {row["id"]: row["texts"] for row in found["quoted"]}
@@ -318,10 +332,10 @@ class Check:
     def _may_write(self, scopes: Iterable[str]) -> None:
         if self.author == self.moment.owner:
             return
-        if not self.known:
+        if self.author not in self.writable:
             fail("unknown_principal", f"The author {self.author!r} is not known in this workspace.")
         for scope in scopes:
-            if scope not in self.writable:
+            if scope not in self.writable[self.author]:
                 fail("write_not_granted", f"{self.author!r} holds no role that may write the scope {scope!r}.")
 
     def _owner_only(self, what: str) -> None:
@@ -666,7 +680,7 @@ class Check:
     def _remember(self, act: Remember) -> None:
         for id in act.grounded_in:
             self._target(id)
-        if not self.known and self.author != self.moment.owner:
+        if self.author not in self.writable and self.author != self.moment.owner:
             fail("unknown_principal", f"The principal {act.principal!r} is not known in this workspace.")
         row = {
             "id": act.id,

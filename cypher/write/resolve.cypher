@@ -1,19 +1,24 @@
-// What a batch refers to, as it is now: items, receipts, experiences, things that can be withdrawn, and the scopes
-// the author may write.
-// Parameters: $workspace, $author, $now (microseconds), $items, $receipts, $experiences, $withdrawals (lists of ids),
+// What a batch refers to, as it is now: its authors with the scopes they may write, items, receipts, experiences and
+// things that can be withdrawn.
+// Parameters: $workspace, $authors, $now (microseconds), $items, $receipts, $experiences, $withdrawals (lists of ids),
 // $quoted (ids of items whose words a verdict quotes).
-OPTIONAL MATCH (author:Principal {workspace: $workspace, id: $author})
-RETURN author IS NOT NULL AS known,
-  COLLECT {
-    MATCH (author)-[held:HOLDS]->(role:Role)-[grant:MAY_WRITE]->(scope:Scope)
-    WHERE held.retired_epoch = 9223372036854775807 AND held.valid_from <= $now < held.valid_to
-      AND grant.retired_epoch = 9223372036854775807 AND grant.valid_from <= $now < grant.valid_to
-      AND NOT EXISTS {
-        MATCH (role)-[denial:DENIED_WRITE]->(scope)
-        WHERE denial.retired_epoch = 9223372036854775807 AND denial.valid_from <= $now < denial.valid_to
+RETURN COLLECT {
+    UNWIND $authors AS id
+    MATCH (author:Principal {workspace: $workspace, id: id})
+    RETURN {
+      id: id,
+      writable: COLLECT {
+        MATCH (author)-[held:HOLDS]->(role:Role)-[grant:MAY_WRITE]->(scope:Scope)
+        WHERE held.retired_epoch = 9223372036854775807 AND held.valid_from <= $now < held.valid_to
+          AND grant.retired_epoch = 9223372036854775807 AND grant.valid_from <= $now < grant.valid_to
+          AND NOT EXISTS {
+            MATCH (role)-[denial:DENIED_WRITE]->(scope)
+            WHERE denial.retired_epoch = 9223372036854775807 AND denial.valid_from <= $now < denial.valid_to
+          }
+        RETURN DISTINCT scope.id
       }
-    RETURN DISTINCT scope.id
-  } AS writable,
+    }
+  } AS authors,
   COLLECT {
     UNWIND $items AS id
     MATCH (m:WorkItem {workspace: $workspace, id: id})
