@@ -381,14 +381,8 @@ def _supports(node: _Node, what: str) -> tuple[str | dict[str, Any], ...]:
 
 
 def _record(node: _Node, what: str) -> list[dict[str, Any]]:
-    """One record or a batch of them. A batch has one author."""
-    if not isinstance(node, _Sequence):
-        return [_one_record(node, what)]
-    records = [_one_record(entry, what) for entry in node.entries]
-    for entry, record in zip(node.entries, records, strict=True):
-        if record.get("by") != records[0].get("by"):
-            raise _Fault(entry.line, f"{what} names a second author; a batch has one")
-    return records
+    """One record, or a batch of them."""
+    return [_one_record(one, what) for one in (node.entries if isinstance(node, _Sequence) else [node])]
 
 
 def _one_record(node: _Node, what: str) -> dict[str, Any]:
@@ -604,7 +598,8 @@ def _grants(
             raise _Fault(line, error.message) from None
 
     for role, (line, scopes) in roles.items():
-        grant(line, role=role, **scopes)
+        if any(scopes.values()):
+            grant(line, role=role, **scopes)
     for principal, (line, held) in principals.items():
         for role in held:
             grant(line, principal=principal, role=role)
