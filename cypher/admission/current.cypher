@@ -2,11 +2,14 @@
 // Parameters: $workspace, $epoch, $valid_at (microseconds).
 RETURN COLLECT {
     MATCH (i:Identity {workspace: $workspace})
-    WHERE i.task IS NOT NULL
+    USING INDEX i:Identity(workspace, task, scope, kind, key)
+    WHERE i.task >= '' AND i.scope >= '' AND i.kind >= '' AND i.key >= ''
     WITH DISTINCT i.scope AS scope, i.kind AS kind, i.key AS key
     CALL (scope, kind, key) {
       OPTIONAL MATCH (r:WorkItem {workspace: $workspace, scope: scope, kind: kind, key: key})
-      WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.valid_to > r.recorded_at
+      USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+      WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.place >= 0
+        AND r.valid_to > r.recorded_at
       RETURN r AS regular
       ORDER BY r.workspace DESC, r.scope DESC, r.kind DESC, r.key DESC, r.valid_from DESC, r.epoch DESC, r.place DESC
       LIMIT 1

@@ -14,7 +14,9 @@ UNWIND $ids AS id
 MATCH (m:WorkItem {workspace: $workspace, id: id})
 CALL (m) {
   OPTIONAL MATCH (r:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-  WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.valid_to > r.recorded_at
+  USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+  WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.place >= 0
+    AND r.valid_to > r.recorded_at
   RETURN r AS regular
   ORDER BY r.workspace DESC, r.scope DESC, r.kind DESC, r.key DESC, r.valid_from DESC, r.epoch DESC, r.place DESC
   LIMIT 1
