@@ -254,7 +254,14 @@ class _Mapping:
         if replaced and _INVALIDATED.match(write.value):
             act = Revoke(target=replaced[0], reason=write.value, effective_from=at)
         else:
-            restricted = _RESTRICTED.match(write.value)
+            restricted, source = _RESTRICTED.match(write.value), write.source
+            receipt = Receipt(
+                uri=f"statebench:{id}",
+                text=write.value,
+                issuer=source.type,
+                origin=source.authority,
+                observed_at=at,
+            )
             act = Item(
                 id=id,
                 key=write.key,
@@ -265,7 +272,7 @@ class _Mapping:
                 valid_from=at,
                 supersedes=replaced,
                 depends_on=self._named(write.depends_on),
-                receipts=[_receipt(id, write, at)],
+                receipts=[receipt],
             )
             self.newest[write.id] = self.newest[write.key] = id
         return Statement(id, at, write.layer, write.key, write.value, act)
@@ -276,13 +283,6 @@ class _Mapping:
 
 def _restricted_to(group: str) -> str:
     return f"restricted to {group}"
-
-
-def _receipt(id: str, write: Write, at: datetime) -> Receipt:
-    source = write.source
-    return Receipt(
-        uri=f"statebench:{id}", text=write.value, issuer=source.type, origin=source.authority, observed_at=at
-    )
 
 
 # --- the policies -----------------------------------------------------------------------------------------
@@ -311,7 +311,14 @@ async def trace(graph: Graph, state: WorkState, keys: Keys) -> list[list[str]]:
     who, role = state.asker.id, state.asker.role
     contexts = []
     try:
-        ws = await open_workspace(graph, workspace, owner="statebench", clock=lambda: now, keys=keys)
+        ws = await open_workspace(
+            graph,
+            workspace,
+            owner="statebench",
+            clock=lambda: now,
+            policy={"verification": "none"},
+            keys=keys,
+        )
         opening: list[Act] = [Grant(role=role, principal=who)]
         opening += [Grant(role=role, read=(*LAYERS, _restricted_to(role)))]
         opening += [one.act for one in state.initial]
@@ -466,8 +473,8 @@ def as_lines(scores: Mapping[str, Score]) -> list[str]:
         lines.append(line)
     return [
         *lines,
-        "must: the context holds every must-mention phrase; not: it holds a must-not-mention phrase; both in",
-        "percent of the queries that have one. right: all of the first, none of the second; in percent of the",
-        "decidable. stated: every must-mention phrase occurs in something written by then; decidable: in",
-        "something that holds no must-not-mention phrase.",
+        "stated: every must-mention phrase occurs in something written by then; decidable: in something that",
+        "holds no must-not-mention phrase. must: the context holds every must-mention phrase; not: it holds",
+        "a must-not-mention phrase; both in percent of the queries that have one. right: the first and not",
+        "the second, in percent of the decidable queries.",
     ]
