@@ -68,11 +68,14 @@ MakeTeam = Callable[..., Any]
 
 
 @pytest.fixture
-def team(graph: tracegraph.Graph) -> MakeTeam:
+async def team(graph: tracegraph.Graph) -> AsyncIterator[MakeTeam]:
     """Make a team whose returns are verified on a stub, or by nothing."""
+    methods: list[Invalidation] = []
 
     async def make(stub: Stub | None = None, *, policy: dict[str, Any] | None = None, **settings: Any) -> Team:
         method = None if stub is None else pipeline(stub, **settings)
+        if method is not None:
+            methods.append(method)
         team = Team()
         team.ws = ws = await graph.workspace(
             new_id("ws"), owner="lead", clock=lambda: team.now(), policy=policy, invalidation=method
@@ -82,7 +85,9 @@ def team(graph: tracegraph.Graph) -> MakeTeam:
         await ws.grant(role="worker", read=["s"], write=["s"])
         return team
 
-    return make
+    yield make
+    for method in methods:
+        await method.close()
 
 
 def pipeline(stub: Stub, **settings: Any) -> Invalidation:

@@ -13,6 +13,7 @@ from tracegraph.model import Says, digest, iso
 
 if TYPE_CHECKING:
     from tracegraph.invalidation.ledger import Ledger
+    from tracegraph.invalidation.prompts import Prompt
 
 Ask = Literal["judge", "restore"]
 Stage = Literal["read", "scan", "verify"]
@@ -221,6 +222,19 @@ class Scanned:
 
     pairs: list[tuple[str, str]] = field(default_factory=list)
     unscanned: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question as a batch file carries it: what it is for (`ids`), and what is asked of which model."""
+
+    key: str
+    what: Literal["read", "scan", "judge", "restore"]
+    ids: tuple[str, ...]
+    task: str | None
+    model: str
+    prompt: Prompt
+    data: Mapping[str, object]
 
 
 class Scanner(Protocol):

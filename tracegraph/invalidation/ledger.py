@@ -224,32 +224,50 @@ class Ledger:
     async def remember_dialect(self, endpoint: str, model: str, dialect: Mapping[str, Any]) -> None:
         await self._write("remember_dialect", endpoint=endpoint, model=model, **dialect)
 
+    # --- batches ---
+
+    async def jobs(self) -> list[dict[str, Any]]:
+        """The batches that are not collected, oldest first."""
+        return [
+            row["job"]
+            for row in await self.graph.read(lambda tx: tx.rows("invalidation/jobs", workspace=self.workspace))
+        ]
+
+    async def keep_job(self, job: Mapping[str, Any]) -> None:
+        await self._write("keep_job", job=dict(job))
+
     # --- claims ---
 
-    async def claim(self, keys: Collection[str], *, seconds: float | None = None) -> set[str]:
-        """Claim work; what another process holds is not among the answer."""
+    async def claim(
+        self, keys: Collection[str], *, seconds: float | None = None, holder: str | None = None
+    ) -> tuple[set[str], set[str]]:
+        """Claim work; gives what was got, and what another process holds for longer than a claim lasts."""
         lease = round((self.lease if seconds is None else seconds) * 1000)
 
-        async def work(tx: Tx) -> list[str]:
+        async def work(tx: Tx) -> tuple[list[str], list[str]]:
             row = await tx.row(
                 "invalidation/claim",
                 workspace=self.workspace,
                 keys=sorted(keys),
-                holder=self._holder,
+                holder=holder or self._holder,
                 lease=lease,
+                ordinary=round(self.lease * 1000),
             )
-            return list(row["got"]) if row else []
+            return (row["got"], row["late"]) if row else ([], [])
 
-        return set(await self.graph.write(work)) if keys else set()
+        if not keys:
+            return set(), set()
+        got, late = await self.graph.write(work)
+        return set(got), set(late)
 
-    async def release(self, keys: Collection[str]) -> None:
+    async def release(self, keys: Collection[str], *, holder: str | None = None) -> None:
         if keys:
-            await self._write("release", keys=sorted(keys), holder=self._holder)
+            await self._write("release", keys=sorted(keys), holder=holder or self._holder)
 
     @asynccontextmanager
-    async def held(self, keys: Collection[str]) -> AsyncIterator[set[str]]:
+    async def held(self, keys: Collection[str]) -> AsyncIterator[tuple[set[str], set[str]]]:
         """Claims for as long as the block runs: renewed while it does, let go however it ends."""
-        got = await self.claim(keys)
+        got, late = await self.claim(keys)
 
         async def renew() -> None:
             while True:
@@ -262,7 +280,7 @@ class Ledger:
             async with anyio.create_task_group() as group:
                 group.start_soon(renew)
                 try:
-                    yield got
+                    yield got, late
                 except Exception as error:  # kept out of the group, which would wrap it
                     fault = error
                 group.cancel_scope.cancel()
@@ -286,19 +304,19 @@ async def once(
 
     `open_` gives the positions still to be done, asked after a claim is held, so that what another process finished
     is not done again; `run` does and saves a chunk, and says whether to go on. What others hold is waited for, for
-    at most `patience` seconds after the last progress.
+    at most `patience` seconds after the last progress; what is out in a batch is left.
     """
     waiting = list(work)
     deadline = anyio.current_time() + patience
     pause = 0.05
     while waiting and anyio.current_time() < deadline:
         part = waiting[:chunk]
-        async with ledger.held(part) as got:
+        async with ledger.held(part) as (got, late):
             mine = [key for key in part if key in got]
             todo = await open_([work[key] for key in mine]) if mine else set()
             if todo and not await run([work[key] for at, key in enumerate(mine) if at in todo]):
                 return
-        waiting = waiting[chunk:] + [key for key in part if key not in got]
+        waiting = waiting[chunk:] + [key for key in part if key not in got and key not in late]
         if mine:
             deadline, pause = anyio.current_time() + patience, 0.05
         else:

@@ -29,6 +29,7 @@ from tracegraph.invalidation.evidence import (
     Pair,
     Placed,
     Progress,
+    Scanned,
     Scanner,
     Scope,
     Usage,
@@ -247,7 +248,7 @@ class Invalidation:
         for task in (None, *await ledger.tasks()):
             clocks = await pinned(ledger)
             before = meter.usage
-            select = partial(self._of_sweep, ledger, task, clocks)
+            select = partial(self.of_sweep, ledger, task, clocks)
             pairs = await self._run(ledger, select, None, meter, progress)
             spent = pairs.model_copy(update=_spent(meter.usage, before))
             total = Pairs(
@@ -270,7 +271,7 @@ class Invalidation:
         items = pairs = scan_calls = verify_calls = tokens = 0
         seen: set[tuple[str, str]] = set()
         for task in (None, *await ledger.tasks()):
-            scope, _ = await self._of_sweep(ledger, task, await pinned(ledger))
+            scope, _ = await self.of_sweep(ledger, task, await pinned(ledger))
             forecast = await self.scanner.forecast(scope, ledger)
             waiting, _ = await self._waiting(ledger, scope, None)
             new = {(todo.later, todo.earlier) for todo in waiting} | set(forecast.pairs)
@@ -290,7 +291,7 @@ class Invalidation:
                 )
         return Plan(items, pairs, scan_calls, verify_calls, tokens)
 
-    async def _of_sweep(
+    async def of_sweep(
         self, ledger: Ledger, task: str | None, clocks: gates.Clocks
     ) -> tuple[Scope, dict[str, gates.Judged]]:
         """Everything of a task or of none that stands, or will; fresh is what did not at the last sweep."""
@@ -344,13 +345,43 @@ class Invalidation:
         await self._dialects(ledger)
         scope, judged = await select()
         asked: dict[Todo, Answer] = {}
-        recoveries = await self._recoveries(ledger, scope, judged)
+        recoveries = await self.recoveries(ledger, scope, judged)
         if recoveries:
             await self._judge(ledger, recoveries, meter, asked, progress)
             if any(answer.says == "restores" for answer in asked.values()):
                 scope, judged = await select()
         before = await ledger.states(scope.earlier | scope.invalidated, task=scope.task)
         scanned = await self.scanner.scan(scope, ledger, meter, progress)
+        todos, unscanned = await self.todos(ledger, scope, scanned, back)
+        await self._judge(ledger, todos, meter, asked, progress)
+        await self._keep_dialects(ledger)
+        states = await ledger.states({todo.earlier for todo in [*recoveries, *todos]}, task=scope.task)
+        written = Counter(states.get((todo.later, todo.earlier)) for todo in asked)
+        left = [
+            todo
+            for todo in [*recoveries, *todos]
+            if not (
+                asked[todo].judged
+                if todo in asked
+                else states.get((todo.later, todo.earlier)) not in _UNANSWERED
+            )
+        ]
+        return Pairs(
+            proposed=len(recoveries) + len(todos),
+            judged=sum(answer.judged for answer in asked.values()),
+            reused=sum(kind != "PROPOSED" for kind in before.values()),
+            unjudged=len(left) + unscanned,
+            invalidated=written["INVALIDATES"],
+            cleared=written["CLEARED"],
+            unverified=written["UNVERIFIED"],
+            restored=written["RESTORES"],
+            **_spent(meter.usage, Usage()),
+        )
+
+    async def todos(
+        self, ledger: Ledger, scope: Scope, scanned: Scanned, back: gates.Return | None
+    ) -> tuple[list[Todo], int]:
+        """Write what a scan proposes, and give what is to be judged and how many targets were not scanned."""
         waiting, placeholders = await self._waiting(ledger, scope, back)
         marked = {earlier for _, earlier in placeholders}
         known = {(todo.later, todo.earlier) for todo in waiting}
@@ -371,31 +402,7 @@ class Invalidation:
         )
         done = [id for (_, earlier), ids in placeholders.items() if earlier not in open_ for id in ids]
         await ledger.withdraw(done)
-        todos = [*waiting, *new]
-        await self._judge(ledger, todos, meter, asked, progress)
-        await self._keep_dialects(ledger)
-        states = await ledger.states({todo.earlier for todo in [*recoveries, *todos]}, task=scope.task)
-        written = Counter(states.get((todo.later, todo.earlier)) for todo in asked)
-        left = [
-            todo
-            for todo in [*recoveries, *todos]
-            if not (
-                asked[todo].judged
-                if todo in asked
-                else states.get((todo.later, todo.earlier)) not in _UNANSWERED
-            )
-        ]
-        return Pairs(
-            proposed=len(recoveries) + len(todos),
-            judged=sum(answer.judged for answer in asked.values()),
-            reused=sum(kind != "PROPOSED" for kind in before.values()),
-            unjudged=len(left) + len(open_),
-            invalidated=written["INVALIDATES"],
-            cleared=written["CLEARED"],
-            unverified=written["UNVERIFIED"],
-            restored=written["RESTORES"],
-            **_spent(meter.usage, Usage()),
-        )
+        return [*waiting, *new], len(open_)
 
     async def _waiting(
         self, ledger: Ledger, scope: Scope, back: gates.Return | None
@@ -416,7 +423,7 @@ class Invalidation:
             if later not in hidden
         ], placeholders
 
-    async def _recoveries(self, ledger: Ledger, scope: Scope, judged: dict[str, gates.Judged]) -> list[Todo]:
+    async def recoveries(self, ledger: Ledger, scope: Scope, judged: dict[str, gates.Judged]) -> list[Todo]:
         """What was invalidated by items none of which stands any more, with what took their place."""
         rows = await ledger.recoverable(
             scope.invalidated, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at
@@ -509,24 +516,8 @@ class Invalidation:
         work: dict[str, Todo] = {}
         for todo in todos:
             if todo.later in evidence and todo.earlier in evidence:
-                work[_pair(todo, evidence).key(prompts[todo.ask], model)] = todo
+                work[pair_of(todo, evidence).key(prompts[todo.ask], model)] = todo
         count = 0
-
-        async def open_(some: Collection[Todo]) -> set[int]:
-            answered: set[tuple[str, str, str | None, Ask]] = set()
-            for task in {todo.task for todo in some}:
-                for ask in ASKS:
-                    ids = [todo.earlier for todo in some if (todo.task, todo.ask) == (task, ask)]
-                    if ids:
-                        found = await ledger.settled(ids, task=task, prompt=prompts[ask], model=model)
-                        answered |= {
-                            (later, id, task, ask) for id, laters in found.items() for later in laters
-                        }
-            return {
-                at
-                for at, todo in enumerate(some)
-                if (todo.later, todo.earlier, todo.task, todo.ask) not in answered
-            }
 
         async def run(some: Sequence[Todo]) -> bool:
             nonlocal count
@@ -535,7 +526,7 @@ class Invalidation:
 
             async def one(todo: Todo) -> None:
                 async with room:
-                    answer = await self._verify(_pair(todo, evidence), meter)
+                    answer = await self._verify(pair_of(todo, evidence), meter)
                 if answer is not None:
                     answers[todo] = answer
 
@@ -548,7 +539,7 @@ class Invalidation:
                     kept = _only_all(some, answers)
                     if kept:
                         await ledger.answer(
-                            [(_pair(todo, evidence), answer) for todo, answer in kept.items()],
+                            [(pair_of(todo, evidence), answer) for todo, answer in kept.items()],
                             model=model,
                             prompts=prompts,
                         )
@@ -558,7 +549,22 @@ class Invalidation:
                 progress("verify", count, len(work), meter.usage)
             return not meter.stopped
 
-        await once(ledger, work, open_=open_, run=run, chunk=CHUNK, patience=self.patience)
+        await once(ledger, work, open_=partial(self.unjudged, ledger), run=run, chunk=CHUNK, patience=self.patience)
+
+    async def unjudged(self, ledger: Ledger, some: Collection[Todo]) -> set[int]:
+        """The positions of the pairs that nobody has judged yet."""
+        model = self.verifier.model
+        answered: set[tuple[str, str, str | None, Ask]] = set()
+        for task in {todo.task for todo in some}:
+            for ask in ASKS:
+                ids = {todo.earlier for todo in some if (todo.task, todo.ask) == (task, ask)}
+                found = await ledger.settled(ids, task=task, prompt=self.verifier.prompt(ask), model=model)
+                answered |= {(later, id, task, ask) for id, laters in found.items() for later in laters}
+        return {
+            at
+            for at, todo in enumerate(some)
+            if (todo.later, todo.earlier, todo.task, todo.ask) not in answered
+        }
 
     async def _verify(self, pair: Pair, meter: Meter) -> Answer | None:
         """One answer; None when the budget has no room for it."""
@@ -589,7 +595,7 @@ class Invalidation:
                     await ledger.remember_dialect(self.endpoint.name, model, asdict(dialect))
 
 
-def _pair(todo: Todo, evidence: dict[str, Evidence]) -> Pair:
+def pair_of(todo: Todo, evidence: dict[str, Evidence]) -> Pair:
     behind = tuple(evidence[id] for id in todo.behind if id in evidence)
     return Pair(evidence[todo.later], evidence[todo.earlier], todo.task, todo.ask, behind)
 

@@ -21,6 +21,7 @@ from tracegraph.invalidation.evidence import (
     Forecast,
     Meter,
     Progress,
+    Request,
     Scanned,
     Scope,
     Usage,
@@ -48,13 +49,13 @@ _ANSWER_TOKENS = 150
 """An ordinary answer's length, for budgets and forecasts."""
 _WORD = re.compile(r"[^\W_]+")
 _STOP = frozenset(
-    (
+    (  # noqa: SIM905
         "about after again also always and any are because been before being but can could did does each every for from"
         " had has have her here him his how into its just like made make more most much near need new not now off one"
         " only other our out over own please really she should some still such than that the their them then there"
         " these they this those through today too under until use very want was way well were what when where which"
         " while who why will with would you your"
-    ).split()  # noqa: SIM905
+    ).split()
 )
 
 
@@ -90,7 +91,7 @@ class PremiseScanner:
         """Which of the items have been read now, here or by another process."""
         items = await ledger.evidence(unread)
         done: set[str] = set(unread) - set(items)
-        work = {claim_key("read", item.digest, self.prompt, self.model): item for item in items.values()}
+        work = {self._key(item): item for item in items.values()}
 
         async def open_(some: Collection[Evidence]) -> set[int]:
             before = await ledger.read([item.id for item in some], prompt=self.prompt, model=self.model)
@@ -163,6 +164,20 @@ class PremiseScanner:
             ]
         topics = [topic for topic in topics if topic["words"]]
         return {"item": item.id, "cause": cause, "topics": topics, **reply.usage.row()}
+
+    async def requests(self, scope: Scope, ledger: Ledger) -> list[Request]:
+        """What a scan would ask, for a batch."""
+        ids = scope.later | scope.earlier
+        unread = ids - await ledger.read(ids, prompt=self.prompt, model=self.model)
+        found: list[Request] = []
+        for item in (await ledger.evidence(unread)).values():
+            data = item_data(item, self.name(item))
+            if data is not None:
+                found.append(Request(self._key(item), "read", (item.id,), scope.task, self.model, PREMISES, data))
+        return found
+
+    def _key(self, item: Evidence) -> str:
+        return claim_key("read", item.digest, self.prompt, self.model)
 
     async def forecast(self, scope: Scope, ledger: Ledger) -> Forecast:
         ids = scope.later | scope.earlier
@@ -289,32 +304,27 @@ class PairScanner:
             rows: list[dict[str, Any]] = []
             pairs: list[tuple[str, str, str | None]] = []
 
+            def keep(target: Evidence, laters: list[Evidence], reply: Reply) -> None:
+                ids, row = self.scan_of(target, laters, reply)
+                pairs.extend((id, target.id, scope.task_of(id, target.id)) for id in ids)
+                rows.append(row)
+                left.pop(self._key((target, laters)), None)
+
             async def one(target: Evidence, laters: list[Evidence]) -> None:
                 data = self._data(target, laters)
                 shown = PAIRS.system + block(data)
+                if len(shown) > PROMPT_CHARS:
+                    keep(target, laters, Reply(None, "too_long", Usage()))
+                    return
                 reserved = tokens_of(shown) + _ANSWER_TOKENS // 3
                 if not meter.reserve(reserved):
                     return
                 usage, failed = Usage(), True
                 try:
-                    if len(shown) > PROMPT_CHARS:
-                        reply = Reply(None, "too_long", Usage())
-                    else:
-                        reply = await self.endpoint.ask(self.model, PAIRS, data)
+                    reply = await self.endpoint.ask(self.model, PAIRS, data)
                     usage, failed = reply.usage, reply.cause in TRANSIENT
-                    if failed:
-                        return
-                    ids, cause = self.affected(target, laters, reply)
-                    pairs.extend((id, target.id, scope.task_of(id, target.id)) for id in ids)
-                    rows.append(
-                        {
-                            "target": target.id,
-                            "laters": [one.id for one in laters],
-                            "cause": cause,
-                            **usage.row(),
-                        }
-                    )
-                    left.pop(self._key((target, laters)), None)
+                    if not failed:
+                        keep(target, laters, reply)
                 finally:
                     meter.settle(reserved, usage, failed=failed)
 
@@ -357,6 +367,25 @@ class PairScanner:
         if found.target != self._name(target) or not set(found.affected) <= set(names):
             return everything, "wrong_pair"
         return [names[name] for name in dict.fromkeys(found.affected)], None
+
+    def scan_of(
+        self, target: Evidence, laters: Sequence[Evidence], reply: Reply
+    ) -> tuple[list[str], dict[str, Any]]:
+        """The later items that a reply proposes, and the scan as it is kept."""
+        ids, cause = self.affected(target, laters, reply)
+        seen = [one.id for one in laters]
+        return ids, {"target": target.id, "laters": seen, "cause": cause, **reply.usage.row()}
+
+    async def requests(self, scope: Scope, ledger: Ledger) -> list[Request]:
+        """What a scan would ask, for a batch."""
+        found: list[Request] = []
+        for targets in chunks(sorted(scope.earlier), CHUNK):
+            for key, (target, laters) in (await self._calls(scope, ledger, targets))[0].items():
+                data = self._data(target, laters)
+                if len(PAIRS.system + block(data)) <= PROMPT_CHARS:
+                    ids = (target.id, *(one.id for one in laters))
+                    found.append(Request(key, "scan", ids, scope.task, self.model, PAIRS, data))
+        return found
 
     async def forecast(self, scope: Scope, ledger: Ledger) -> Forecast:
         calls = tokens = 0
