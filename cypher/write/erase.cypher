@@ -1,5 +1,5 @@
 // Erases an item and all that is derived from it: words, receipts' text that no other item is bound to, quotes and
-// rationales of verdicts they take part in, and memories grounded in them. Ids, digests and the order stay, and what an
+// rationales of verdicts they take part in, what was read in them, and memories grounded in them. Ids, digests and the order stay, and what an
 // earlier erasure took keeps its mark.
 // Parameters: $workspace, $epoch, $author, $erasure (a map: target, reason, erased (ids, the target's too), digest).
 CREATE (x:Erasure)
@@ -36,4 +36,17 @@ CALL (x) {
   WHERE memory.erased_epoch IS NULL
   SET memory.erased_epoch = $epoch
   REMOVE memory.content
+}
+CALL (x) {
+  UNWIND x.erased AS id
+  MATCH (:WorkItem {workspace: $workspace, id: id})<-[:READING_OF]-(r:Reading)
+  OPTIONAL MATCH (r)-[:RELIES_ON|CHANGES]->(p:Premise)
+  OPTIONAL MATCH (p)-[:ABOUT]->(t:Topic)
+  WITH collect(DISTINCT r) + collect(DISTINCT p) AS gone, collect(DISTINCT t) AS topics
+  FOREACH (one IN gone | DETACH DELETE one)
+  WITH topics
+  UNWIND topics AS t
+  WITH t
+  WHERE NOT EXISTS { (t)<-[:ABOUT]-() }
+  DELETE t
 }

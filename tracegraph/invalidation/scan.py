@@ -41,7 +41,7 @@ from tracegraph.invalidation.prompts import (
     item_data,
     parse,
 )
-from tracegraph.model import digest
+from tracegraph.model import digest, folded
 
 CHUNK = 64
 """Calls between two saves."""
@@ -194,13 +194,12 @@ class PremiseScanner:
 
 def _topic(kind: str, topic: Topic) -> dict[str, Any]:
     words = sorted({stem for word in topic.words for stem in _stems(word)})
-    says = " ".join(topic.says.encode(errors="replace").decode().split())
-    return {"type": kind, "aspect": topic.aspect, "says": says, "words": words}
+    return {"type": kind, "aspect": topic.aspect, "says": folded(topic.says), "words": words}
 
 
 def _stems(text: str) -> Iterable[str]:
     """The words of a text in the form in which they are matched."""
-    plain = unicodedata.normalize("NFKC", text.encode(errors="replace").decode()).casefold()
+    plain = unicodedata.normalize("NFKC", text).casefold()
     for word in _WORD.findall(plain):
         yield word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word[:64]
 

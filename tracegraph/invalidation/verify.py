@@ -50,7 +50,7 @@ class ModelVerifier:
         return Answer(
             says=found.verdict,
             confidence=found.confidence,
-            quote=found.quote.encode(errors="replace").decode(),
+            quote=found.quote,
             rationale=_line(found.rationale) or None,
             cause="undecided" if undecided else None,
             usage=reply.usage,
@@ -58,9 +58,9 @@ class ModelVerifier:
 
 
 def _line(text: str) -> str:
-    """One storable line without control characters."""
+    """One line without control characters."""
     kept = "".join(" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text)
-    return folded(kept.encode(errors="replace").decode())
+    return folded(kept)
 
 
 def estimate(pair: Pair) -> int:
