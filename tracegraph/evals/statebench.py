@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from tracegraph.graph import Graph
 from tracegraph.model import Act, Grant, Item, Receipt, Revoke, micros, new_id
@@ -98,11 +98,18 @@ class Entry(_Part):
     ts: Ts
 
 
+class Environment(_Part):
+    """The time, and what else is known of the world, by name."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str] = Field(init=False)
+    now: Ts
+
+
 class InitialState(_Part):
     persistent_facts: tuple[InitialFact, ...]
     working_set: tuple[Entry, ...]
-    environment: dict[str, str]
-    """`now`, and what else the environment says by name."""
+    environment: Environment
 
 
 class User(_Part):
@@ -218,12 +225,11 @@ class WorkState:
 def work_state(timeline: Timeline) -> WorkState:
     """The statements and queries of a timeline, in the order in which they are recorded and asked."""
     initial, mapping = timeline.initial_state, _Mapping()
-    start = _utc(datetime.fromisoformat(initial.environment["now"]))
+    start = initial.environment.now
     first = [mapping.statement(fact, fact.ts) for fact in initial.persistent_facts]
-    for name, words in initial.environment.items():
-        if name != "now":
-            note = Write(id=name, key=name, value=words, layer="environment")
-            first.append(mapping.statement(note, start))
+    for name, words in initial.environment.__pydantic_extra__.items():
+        note = Write(id=name, key=name, value=words, layer="environment")
+        first.append(mapping.statement(note, start))
     for number, entry in enumerate(initial.working_set):
         marked, name = _SCOPE.match(entry.content), f"entry-{number}"
         scope = marked[1] if marked else "global"
