@@ -15,7 +15,7 @@ import anyio
 
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
-from tracegraph.invalidation.evidence import TRANSIENT, UNSCANNED, Answer, Ask, Evidence, Pair, Usage
+from tracegraph.invalidation.evidence import TRANSIENT, UNSCANNED, Answer, Ask, Evidence, Pair, Usage, Verifier
 from tracegraph.model import Spent, Verdict, Withdraw, digest, new_id
 from tracegraph.write import commit
 
@@ -63,11 +63,18 @@ class Ledger:
         return {row["id"]: Evidence(**{**row, "receipts": tuple(row["receipts"])}) for row in rows}
 
     async def settled(
-        self, earlier: Collection[str], *, task: str | None, prompt: str, model: str
+        self, earlier: Collection[str], *, task: str | None, ask: Ask, verifier: Verifier
     ) -> dict[str, set[str]]:
-        """For each earlier item, the later ones that need no judgment."""
+        """For each earlier item, the later ones that need no judgment: whether it may be restored is judged for itself."""
+        asks: tuple[Ask, ...] = ("judge", "restore") if ask == "judge" else ("restore",)
         rows = await self._chunked(
-            "settled", earlier, task=task, prompt=prompt, model=model, transient=sorted(TRANSIENT)
+            "settled",
+            earlier,
+            task=task,
+            prompt=verifier.prompt(ask),
+            prompts=[verifier.prompt(one) for one in asks],
+            model=verifier.model,
+            transient=sorted(TRANSIENT),
         )
         return {id: set(laters) for id, laters in rows}
 

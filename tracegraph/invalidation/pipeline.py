@@ -231,9 +231,7 @@ class Invalidation:
             earlier=earlier,
             invalidated=frozenset(invalidated),
             fresh=None if fresh is None else frozenset(fresh),
-            settled=await ledger.settled(
-                earlier, task=task, prompt=self.verifier.prompt("judge"), model=self.verifier.model
-            ),
+            settled=await ledger.settled(earlier, task=task, ask="judge", verifier=self.verifier),
         )
 
     # --- a sweep ---
@@ -438,7 +436,7 @@ class Invalidation:
             ledger, {later for laters in behind.values() for later in laters}, scope, judged
         )
         asked = await ledger.settled(
-            list(behind), task=scope.task, prompt=self.verifier.prompt("restore"), model=self.verifier.model
+            list(behind), task=scope.task, ask="restore", verifier=self.verifier
         )
         todos = []
         for earlier, laters in sorted(behind.items()):
@@ -553,12 +551,11 @@ class Invalidation:
 
     async def unjudged(self, ledger: Ledger, some: Collection[Todo]) -> set[int]:
         """The positions of the pairs that nobody has judged yet."""
-        model = self.verifier.model
         answered: set[tuple[str, str, str | None, Ask]] = set()
         for task in {todo.task for todo in some}:
             for ask in ASKS:
                 ids = {todo.earlier for todo in some if (todo.task, todo.ask) == (task, ask)}
-                found = await ledger.settled(ids, task=task, prompt=self.verifier.prompt(ask), model=model)
+                found = await ledger.settled(ids, task=task, ask=ask, verifier=self.verifier)
                 answered |= {(later, id, task, ask) for id, laters in found.items() for later in laters}
         return {
             at
