@@ -216,7 +216,7 @@ class Writer:
             "verification": self.one(("none", "best_effort", "required", "required")),
             "confidence": self.one((0.5, 0.65, 0.9)),
             "view_minutes": self.one((5, 15, 90, 1_440)),
-            "ticket_days": self.one((1, 3, 30)),
+            "ticket_days": self.one((1, 10, 30)),
         }
         return {name: value for name, value in fields.items() if self.maybe(chance)}
 
@@ -310,6 +310,31 @@ class Writer:
             fields["valid_to"] = end if start < end else self.after()
         self.add("record", fields)
 
+    def a_past_put_right(self) -> None:
+        """Regular versions of one key and corrections of the past, in any order; then looks into that past."""
+        first, key, scope = self.now - 8 * HOUR, self.one(KEYS), "open"
+        for _ in range(self.rng.randint(2, 6)):
+            fields = self.statement(key=key, scope=scope, kind="fact", supersedes=[], purposes=[])
+            fields.pop("by", None)
+            if self.maybe(0.7):
+                start, end = sorted(self.rng.sample(range(8), 2))
+                fields["valid_from"], fields["valid_to"] = iso(first + start * HOUR), iso(first + end * HOUR)
+                if self.maybe(0.3):
+                    del fields["valid_to"]
+            if self.maybe(0.3):
+                self.at = iso(self.now + MINUTE)
+                self.player.ws.now += MINUTE
+            self.add("record", fields, name=True)
+            if self.maybe(0.15):
+                self.add("retract", {"target": fields["id"]})
+        who = self.who()
+        look: Step = {"principal": who, "role": self.role_of(who), "task": self.one(TASKS)}
+        for _ in range(self.rng.randint(1, 3)):
+            when = {"valid_at": iso(first + self.rng.randint(0, 16) * HOUR // 2)}
+            if self.names and self.maybe(0.3):
+                when["known_at"] = self.one(self.names[-4:])
+            self.add(self.one(("read", "join")), look | when)
+
     def a_refresh(self) -> None:
         """A new version of what is there, with the same words or others."""
         if not (old := self.items("fact", "constraint")):
@@ -379,13 +404,34 @@ class Writer:
         self.add("open_obligation", fields)
 
     def advances(self) -> None:
-        if obligations := self.ids("obligation"):
-            frontier = {"id": self.new("f"), "obligation": self.one(obligations), "content": self.words(5)}
-            self.add("advance", frontier | self.author())
+        if not (obligations := self.items("obligation")):
+            return
+        owed = self.one(obligations)
+        others = [name for name in self.ids() if name != owed.id]
+        if others and self.maybe(0.2):
+            said: Step = {"later": self.one(others), "earlier": owed.id, "says": "invalidates"}
+            self.add("verdict", said | {"task": self.one((*TASKS, owed.task))}, name=True)
+        frontier = {"id": self.new("f"), "obligation": owed.id, "content": self.words(5)}
+        self.add("advance", frontier | self.author())
 
     def resolves(self) -> None:
+        """Also one resolved before."""
         if obligations := self.ids("obligation"):
-            self.add("resolve", {"target": self.one(obligations)} | self.author(), name=self.maybe(0.6))
+            target = {"target": self.one(obligations)}
+            self.add("resolve", target | self.author(), name=self.maybe(0.6))
+            if self.maybe(0.3):
+                self.add("resolve", target, name=True)
+
+    def another_term(self) -> None:
+        """An obligation anew, under the key of one that stands: the older frontier is left without one."""
+        standing = set(self.standing())
+        if owed := [item for item in self.items("obligation") if item.id in standing]:
+            old = self.one(owed)
+            fields: Step = {"id": self.new("o"), "key": old.key, "scope": old.scope, "content": self.words(4)}
+            fields |= {"requires": [name for name, _ in old.requires], "role": old.role, "task": old.task}
+            self.add(
+                "open_obligation", fields | {"frontier": {"id": self.new("f"), "content": self.words(4)}}
+            )
 
     # ------------------------------------------------------------ gestures: ending and undoing
 
@@ -404,6 +450,35 @@ class Writer:
         targets = (standing or self.ids()) if self.maybe(0.8) else list(self.player.ws.receipts)
         if targets:
             self.add("retract", {"target": self.one(targets)} | self.author())
+
+    def a_receipt_runs_out(self) -> None:
+        """A receipt of what stands, revoked from later on; then a look at now and at then."""
+        standing = set(self.standing())
+        bound = {b.receipt for item in self.items() if item.id in standing for b in item.bindings}
+        if bound:
+            then = self.after()
+            revoked = {"target": self.one(sorted(bound)), "effective_from": then}
+            self.add("revoke", revoked, name=self.maybe(0.5))
+            self.looks(valid_at=then)
+
+    def a_succession_foreseen(self) -> None:
+        """A future item, and one that supersedes it before or after it begins."""
+        first = self.statement(valid_from=self.after(), scope="open")
+        self.add("record", first)
+        if first["id"] in self.ids():
+            self.add("record", self.statement(supersedes=[first["id"]], valid_from=self.around()))
+            self.looks(valid_at=self.one((first["valid_from"], self.after())))
+
+    def oversteps(self) -> None:
+        """A principal writes to several scopes, perhaps with less than it takes."""
+        if not (old := self.ids()):
+            return
+        author = self.one(PRINCIPALS)
+        if self.maybe(0.5):
+            self.add("record", self.statement(by=author, supersedes=self.some(old, 1, 2)))
+        else:
+            target = self.one([*old, *self.player.ws.receipts])
+            self.add(self.one(("revoke", "retract")), {"target": target, "by": author})
 
     def withdraws(self) -> None:
         names = [name for name, things in self.player.written.items() if things]
@@ -476,6 +551,44 @@ class Writer:
         if self.maybe(0.3):
             fields["effective_from"] = self.around()
         self.add("verdict", fields, name=self.maybe(0.6))
+
+    def a_dispute(self) -> None:
+        """Two items and what is said of them, word after word, and a return that asks for verification."""
+        earlier, later = self.statement(scope="open"), self.statement(scope="open")
+        if self.maybe(0.3):
+            later["valid_from"] = self.after()
+        for fields in (earlier, later):
+            fields.pop("by", None)
+            fields.pop("supersedes", None)
+            self.add("record", fields)
+        if not {earlier["id"], later["id"]} <= set(self.ids()):
+            return
+        said = ("proposed", "uncertain", "invalidates", "compatible", "restores")
+        enough = float(self.player.ws.policy_at(self.player.ws.epoch).confidence)
+        for _ in range(self.rng.randint(1, 4)):
+            fields = {"later": later["id"], "earlier": earlier["id"], "says": self.one(said)}
+            if self.maybe(0.4):
+                fields["task"] = self.one(TASKS)
+            if self.maybe(0.4):
+                fields["confidence"] = self.one((enough, enough, 0.4))
+            if self.maybe(0.3):
+                fields["effective_from"] = self.around()
+            self.add("verdict", fields, name=self.maybe(0.5))
+            if self.maybe(0.2):
+                self.withdraws()
+        if self.maybe(0.2):
+            self.add("retract", {"target": later["id"]})
+        self.looks(policy={"verification": "required"}, valid_at=later.get("valid_from", self.after()))
+
+    def looks(self, policy: Step | None = None, **clocks: Any) -> None:
+        """Returns without a ticket, as things are and then with what is asked."""
+        who = self.who()
+        fields: Step = {"principal": who, "role": self.role_of(who), "task": self.one(TASKS)}
+        self.add("join", fields)
+        if policy is not None:
+            fields["policy"] = policy
+            self.add("join", fields)
+        self.add("join", fields | clocks)
 
     def quote(self, item: Item) -> str:
         """Words that are there, as they are or spelled and spaced otherwise, or words that are not."""
@@ -577,6 +690,38 @@ class Writer:
         self.add("admit", admit)
         self.add("recall", {"principal": who})
 
+    def a_long_absence(self) -> None:
+        """A departure, much that changes what was seen there, and a return: first foreseen, then for real."""
+        who = self.who()
+        task = self.one(TASKS)
+        self.add("depart", {"principal": who, "role": self.role_of(who), "task": task}, name=True)
+        seen = self.standing()
+        changes = (
+            Writer.at_another_time,
+            Writer.a_refresh,
+            Writer.advances,
+            Writer.resolves,
+            Writer.oversteps,
+        )
+        for _ in range(self.rng.randint(2, 5)):
+            if self.maybe(0.5):
+                self.one(changes)(self)
+            elif still := sorted(set(seen) & set(self.ids())):
+                act = self.one(("revoke", "retract", "record", "verdict"))
+                target = self.one(still)
+                if act == "record":
+                    self.add("record", self.statement(supersedes=[target]))
+                elif act == "verdict" and (others := [name for name in self.ids() if name != target]):
+                    said: Step = {"later": self.one(others), "earlier": target, "says": "invalidates"}
+                    self.add("verdict", said | ({"task": task} if self.maybe(0.5) else {}), name=True)
+                elif act != "verdict":
+                    self.add(act, {"target": target}, name=act == "revoke")
+        self.clock_moves()
+        admit: Step = {"principal": who} | ({"purpose": self.one(PURPOSES)} if self.maybe(0.5) else {})
+        if self.maybe(0.5):
+            self.add("admit", admit | self.clocks())
+        self.add("admit", admit)
+
     def stays_a_while(self) -> None:
         """Comes back, notes something about what was admitted, and looks at it again after this and that."""
         who = self.who()
@@ -589,10 +734,18 @@ class Writer:
         for _ in range(self.rng.randint(0, 2)):
             self.at = iso(self.now + MINUTE)
             self.player.ws.now += MINUTE
-            if self.maybe(0.5):
-                self.one((Writer.records, Writer.opens, Writer.denies, Writer.revises_policy, Writer.judges))(
-                    self
-                )
+            if self.maybe(0.3):
+                owed: Step = {
+                    "id": self.new("o"),
+                    "scope": self.one(SCOPES),
+                    "content": self.one(("work", "new work " * 8)),
+                }
+                owed["requires"] = self.some(DEPENDENCIES, 0, 1)
+                self.add("open_obligation", owed | {"frontier": {"id": self.new("f"), "content": "to do"}})
+            elif self.maybe(0.3):
+                self.add("policy", self.policy_fields(0.4) or {"max_items": 6})
+            elif self.maybe(0.5):
+                self.one((Writer.records, Writer.denies, Writer.judges))(self)
             elif fresh := [name for name in known if name in self.ids()]:
                 self.add(self.one(("revoke", "retract")), {"target": self.one(fresh)})
             self.add("recall", {"principal": who})
@@ -629,6 +782,11 @@ class Writer:
             ("depart", {"principal": "Nobody", "role": "dev", "task": "build"}),
             ("read", {"principal": "Nobody", "role": "dev", "task": "build"}),
             ("join", {"principal": "Nobody", "role": "dev", "task": "build"}),
+            *[
+                ("read", {"principal": name, "role": role, "task": "ship", "known_at": self.one(self.missed)})
+                for name, role in (("P0", "lead"), ("P1", "lead"))
+                if self.player.ws.holds_role(name, role)
+            ],
             ("join", {"principal": "P0", "role": "no such role", "task": "build"}),
             ("depart", {"principal": "P0", "role": "no such role", "task": "build"}),
             ("admit", {"principal": "Nobody"}),
@@ -671,6 +829,7 @@ GESTURES: Mapping[Callable[[Writer], None], float] = {
     Writer.records: 14,
     Writer.a_batch: 4,
     Writer.at_another_time: 10,
+    Writer.a_past_put_right: 2.5,
     Writer.a_refresh: 7,
     Writer.a_summary: 6,
     Writer.a_circle: 2,
@@ -678,20 +837,26 @@ GESTURES: Mapping[Callable[[Writer], None], float] = {
     Writer.opens: 8,
     Writer.advances: 4,
     Writer.resolves: 2,
+    Writer.another_term: 1.5,
     Writer.revokes: 5,
     Writer.retracts: 5,
     Writer.withdraws: 4,
+    Writer.a_receipt_runs_out: 1.5,
+    Writer.a_succession_foreseen: 1.5,
+    Writer.oversteps: 4,
     Writer.erases: 1,
     Writer.grants: 4,
     Writer.denies: 2,
     Writer.revises_policy: 2,
-    Writer.judges: 9,
-    Writer.departs: 8,
-    Writer.comes_back: 22,
+    Writer.judges: 7,
+    Writer.a_dispute: 3,
+    Writer.departs: 6,
+    Writer.comes_back: 16,
     Writer.reads: 4,
     Writer.remembers: 4,
     Writer.stays_a_while: 5,
-    Writer.a_task_of_work: 4,
+    Writer.a_task_of_work: 3,
+    Writer.a_long_absence: 5,
     Writer.recalls: 3,
     Writer.goes_wrong: 8,
 }
