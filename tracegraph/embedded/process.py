@@ -43,6 +43,9 @@ SETTINGS = {
     "db.tx_log.rotation.size": "8m",
     "db.tx_log.rotation.retention_policy": "keep_none",
     "internal.server.bolt.thread_pool_shutdown_wait_time": "0s",
+    # A plan is otherwise compiled anew for each combination of the sizes of a query's list parameters: a write has
+    # nine of them, and a compilation takes a second.
+    "internal.cypher.use_parameter_size": "false",
 }
 SETTINGS_2026 = {"server.fleet_discovery.enabled": "false"}  # 5.26 refuses to start on it
 
