@@ -55,7 +55,7 @@ CODES = {
 
 def test_histories_reach_every_reason_decision_and_code_a_scenario_can() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(150):
         for outcome in play(history(seed)):
             seen[outcome.error or outcome.decision or "done"] += 1
             seen["recalled"] += bool(outcome.recalled)
