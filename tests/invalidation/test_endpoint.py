@@ -108,6 +108,7 @@ async def test_tokens_are_the_endpoints_own_count() -> None:
         ("not json", "json"),
         ("", "json"),
         ("[1]", "json"),
+        ('[{"pair": "p"}]', "json"),
         ('{"pair": "p"', "json"),
         ('{"a": {"pair": "p"}', "json"),
         ('{"x": 1} {"x": 2}', "json"),

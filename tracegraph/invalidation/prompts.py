@@ -273,6 +273,10 @@ def parse(shape: type[A], text: str) -> A:
         raise MalformedError("schema") from None
 
 
+_INSIDE = tuple("[,:\"'")
+"""What stands before an object that is part of something else."""
+
+
 def _only_object(text: str) -> dict[str, Any]:
     """The answer itself, or the one object in surrounding prose or a code fence."""
     decoder = json.JSONDecoder(object_pairs_hook=_no_twice, parse_constant=_no_constant)
@@ -281,7 +285,7 @@ def _only_object(text: str) -> dict[str, Any]:
         value, end = decoder.raw_decode(text, start) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         raise MalformedError("json") from None
-    if not isinstance(value, dict) or "{" in text[end:]:
+    if not isinstance(value, dict) or "{" in text[end:] or text[:start].rstrip()[-1:] in _INSIDE:
         raise MalformedError("json")
     return value
 
