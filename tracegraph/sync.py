@@ -62,6 +62,12 @@ class Workspace:
     read = _blocking(core_workspace.Workspace.read)
     remember = _blocking(core_workspace.Workspace.remember)
     recall = _blocking(core_workspace.Workspace.recall)
+    cycle = _blocking(core_workspace.Workspace.cycle)
+    why = _blocking(core_workspace.Workspace.why)
+    history = _blocking(core_workspace.Workspace.history)
+    exposure = _blocking(core_workspace.Workspace.exposure)
+    replay = _blocking(core_workspace.Workspace.replay)
+    verify = _blocking(core_workspace.Workspace.verify)
 
 
 class Graph:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tracegraph import audit
 from tracegraph.admission.decision import Asked, decide
 from tracegraph.admission.reading import read
 from tracegraph.admission.private import Experience, recall
 from tracegraph.admission.view import View, open_view, read_view
+from tracegraph.audit import CycleReport, Exposure, Version, Why
+from tracegraph.chain import Verification, verify
 from tracegraph.departure import depart, read_ticket
 from tracegraph.errors import TracegraphError, Unavailable
 from tracegraph.graph import Graph, Tx
@@ -36,6 +39,7 @@ from tracegraph.model import (
     Withdraw,
     micros,
 )
+from tracegraph.replay import Replay, replay
 from tracegraph.signing import Keys, default_keys
 from tracegraph.write import commit, lock, stored_policy, workspace_digest
 
@@ -439,6 +443,46 @@ class Workspace:
             return []
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=None, task=None)
         return await recall(self.graph, self.id, claims, query=query, now=self._moment())
+
+    # --- audit ---
+
+    async def cycle(self, cycle_id: str) -> CycleReport:
+        """One recorded return with every reason, those its caller was not told included."""
+        return await audit.cycle(self.graph, self.id, cycle_id)
+
+    async def why(self, item: str, cycle_id: str) -> Why:
+        """Why an item came out of a return as it did: each gate's outcome with its evidence (DESIGN §12).
+
+        `tracegraph.audit.render_why` says it in words. Raises `unknown_item`.
+        """
+        return await audit.why(self.graph, self.id, item, cycle_id)
+
+    async def history(
+        self, key: str, *, scope: str | None = None, kind: str | None = None
+    ) -> tuple[Version, ...]:
+        """Every version of the identities with this key, on both clocks, in their order."""
+        return await audit.history(self.graph, self.id, key, scope=scope, kind=kind)
+
+    async def exposure(self, item: str) -> Exposure:
+        """Every view that admitted an item, who opened it, and what has ended the item since."""
+
+        async def pin(tx: Tx) -> tuple[int, int]:
+            locked = await lock(tx, self.id)
+            return locked["epoch"], max(self._moment(), locked["recorded_at"] or locked["created_at"])
+
+        latest, now = await self.graph.under_lock(pin)
+        return await audit.exposure(self.graph, self.id, item, latest=latest, now=now)
+
+    async def replay(self, cycle_id: str) -> Replay:
+        """Decide a recorded return again from the graph, and say what comes out otherwise."""
+        return await replay(self.graph, self.id, cycle_id)
+
+    async def verify(self, *, progress: Callable[[int, int], None] | None = None) -> Verification:
+        """Walk the epoch chain and recompute every record's digest; names the first break.
+
+        `progress` is told how many epochs of how many are done.
+        """
+        return await verify(self.graph, self.id, progress=progress)
 
 
 def _clocks(

@@ -1,0 +1,20 @@
+// The invalidation chain of an item, to be drawn: what superseded, revoked or invalidated it or a premise it rests on, up
+// to four premises away, what answered that, and the receipts behind it.
+// Parameters: $workspace, $item.
+// :param workspace => 'trip'
+// :param item => 'p0'
+MATCH (m:WorkItem {workspace: $workspace, id: $item})
+CALL (m) {
+  MATCH path = (m)-[:DEPENDS_ON|DERIVED_FROM|FRONTIER_OF]->{0,4}(:WorkItem)<-[:SUPERSEDES|REVOKES|INVALIDATES|RESTORES]-()
+  RETURN path
+  UNION
+  MATCH path = (m)-[:DEPENDS_ON|DERIVED_FROM|FRONTIER_OF]->{0,4}(:WorkItem)
+    <-[:INVALIDATES]-(:WorkItem)-[:SUPERSEDES|BOUND_TO]->()
+  RETURN path
+  UNION
+  MATCH path = (m)-[:BOUND_TO]->(:Receipt)<-[:REVOKES]-(:Revocation)
+  RETURN path
+}
+RETURN path
+ORDER BY length(path)
+LIMIT 100
