@@ -1,7 +1,7 @@
-"""What happened and why, read back from the graph with an auditor's eyes (DESIGN §12). Never writes, never decides.
+"""What happened and why, read back from the graph with an auditor's eyes (DESIGN §12). Only reads.
 
-Reasons are those recorded with a decision; the evidence beside them is what `cypher/audit/*.cypher` finds, and the same
-files can be pasted into Neo4j Browser.
+Reasons are those recorded with a decision; the evidence beside them is what `cypher/audit/*.cypher` finds,
+and the same files can be pasted into Neo4j Browser.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Unreadable(Model):
 
 
 class Superseding(Model):
-    """What took the item's place: its identity's current `version`, a `correction` of the past, or one that `named` it."""
+    """What took the item's place: the current `version`, a `correction` of the past, or what `named` it."""
 
     id: str
     how: Literal["version", "correction", "named"]
@@ -196,7 +196,7 @@ class Answer(Model):
 
 
 class Judged(Model):
-    """A verdict on the item, as the edge from the `later` item says it. One with `answers` no longer counts."""
+    """A verdict on the item, as the edge from the `later` item says. One with `answers` no longer counts."""
 
     id: str
     says: Literal["INVALIDATES", "PROPOSED", "UNVERIFIED"]
@@ -234,7 +234,7 @@ class Cause(Model):
 
 
 class BrokenPremise(Model):
-    """A premise that fails, nearest first. `path` leads to it; a version that only holds a premise's place follows it."""
+    """A premise that fails. `path` leads to it; a version that holds a premise's place follows it."""
 
     path: tuple[str, ...]
     premise: str
@@ -279,7 +279,7 @@ class Why(Model):
     item: Subject
     cycle: Return
     outcome: Literal["admitted", "rejected", "left_out", "eligible", "outside_pool", "not_judged"]
-    """`left_out` of an admitted view; `eligible` when nothing was released; `not_judged` in a refused return."""
+    """`left_out` of an admitted view; `eligible` where nothing was released; `not_judged` when refused."""
     admitted_for: Literal["obligation", "frontier", "cover", "fill"] | None
     rank: int | None
     view: str | None
@@ -337,7 +337,7 @@ class Ended(Revoked):
 
 
 class Version(Model):
-    """One version of an identity on both clocks. `correction`: one of the past, which replaces only its own period."""
+    """One version of an identity on both clocks. A `correction` of the past replaces only its own period."""
 
     scope: str
     kind: Kind
@@ -374,7 +374,7 @@ class Opened(Model):
 
 
 class Shown(Model):
-    """One Return View that admitted the item. `ended`: why the item no longer stands for that task; empty if it does."""
+    """One Return View that admitted the item. `ended` says why it stands no longer for that task."""
 
     view: str
     cycle: str
@@ -421,7 +421,7 @@ class Exposure(Model):
 
 
 async def exposure(graph: Graph, workspace: str, item: str, *, latest: int, now: int) -> Exposure:
-    """Every view that admitted the item, and whether it still stands at this moment and epoch; else `unknown_item`."""
+    """Every view that admitted the item, and whether it stands at this moment; else `unknown_item`."""
 
     async def work(tx: Tx) -> tuple[dict[str, Any] | None, dict[str, tuple[str, ...]]]:
         row = await tx.row("audit/exposure", workspace=workspace, item=item, now=now)

@@ -1,7 +1,7 @@
 """The commit log, walked and compared with the graph (DESIGN §5 `verify`). Never writes.
 
-Every epoch's digest is recomputed over the one before it, every record's from its nodes and edges; what the log
-names must be there, and nothing else. Returns and views are no part of the log. Reads pages of bounded size.
+Every epoch's digest is recomputed over the one before it, every record's from its nodes and edges; what the
+log names must be there, and nothing else. Returns and views are no part of it. Reads pages of bounded size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Break(Model):
 
 
 class Verification(Model):
-    """A finished walk. `digest` is the head of the chain: kept elsewhere, it also shows a log that was cut short."""
+    """A finished walk. `digest` is the chain's head: kept elsewhere, it also shows a log cut short."""
 
     workspace: str
     epoch: int

@@ -1,4 +1,4 @@
-"""A return decided once more from the graph, by the decision's own code and its recorded inputs (DESIGN §12)."""
+"""A return decided once more from the graph: the decision's own code on its recorded inputs (DESIGN §12)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Replay(Model):
     equal: bool
     differences: tuple[Difference, ...]
     erased: tuple[str, ...]
-    """Items of that time that were erased since; they stand at no moment any more, so a difference may be theirs."""
+    """Items of that time that were erased since: they stand nowhere now, so a difference may be theirs."""
 
 
 async def replay(graph: Graph, workspace: str, cycle_id: str) -> Replay:
-    """Decide a recorded return again, with its policy, clocks, query and departure; `unknown_item` when there is none."""
+    """Decide a recorded return again, with its policy, clocks, query and departure; else `unknown_item`."""
 
     async def work(tx: Tx) -> tuple[dict[str, Any], dict[str, Any]]:
         row = await tx.row("audit/inputs", workspace=workspace, cycle=cycle_id)
