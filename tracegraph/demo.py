@@ -46,7 +46,7 @@ class Story:
 
     def say(self, *lines: str) -> None:
         for line in lines:
-            self.console.print(Text(line))
+            self.console.print(Text(line), soft_wrap=True)
 
 
 def _mail(round_: str, text: str) -> list[Receipt]:
@@ -192,6 +192,9 @@ async def _return(ws: Workspace, story: Story, ticket: str, hour: int, minute: i
     table = Table("item", "outcome", "reason", box=None, pad_edge=False, padding=(0, 2))
     for item in result.items:
         table.add_row(item.id, Text("admitted", style="green"), f"{item.why}: {item.content}")
+    for id in (await ws.cycle(result.cycle_id)).pool:
+        if id not in result.rejected and id not in {item.id for item in result.items}:
+            table.add_row(id, Text("passes", style="yellow"), "every gate, but the return is not complete")
     for id, reasons in sorted(result.rejected.items()):
         table.add_row(id, Text("rejected", style="red"), ", ".join(reasons))
     story.console.print(table)
@@ -200,13 +203,12 @@ async def _return(ws: Workspace, story: Story, ticket: str, hour: int, minute: i
     story.say(
         f"Obligations covered {_share(report.coverage)}, critical dependencies {_share(report.critical)}{missing}."
     )
+    released = f" with {len(result.items)} items, in a signed view"
     story.console.print(
-        Text(f"→ {result.decision}", style="bold green" if result.decision == "admitted" else "bold red"),
-        Text(
-            f" with {len(result.items)} items, in a signed view"
-            if result.view
-            else ": nothing is released, the ticket stays good"
-        ),
+        Text.assemble(
+            (f"→ {result.decision}", "bold green" if result.view else "bold red"),
+            released if result.view else ": nothing is released, the ticket stays good",
+        )
     )
     return result
 
@@ -237,7 +239,7 @@ async def _confirm_and_return(ws: Workspace, story: Story, ticket: str) -> Resul
 
 
 async def _explain(ws: Workspace, story: Story, result: Result) -> dict[str, Any]:
-    from tracegraph.audit import render_why
+    from tracegraph.explanation import render_why
 
     story.chapter("Why were the old hotel and the old pickup rejected?")
     whys = {}

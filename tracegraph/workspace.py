@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tracegraph import audit
 from tracegraph.admission.decision import Asked, decide
-from tracegraph.admission.reading import read
 from tracegraph.admission.private import Experience, recall
+from tracegraph.admission.reading import read
 from tracegraph.admission.view import View, open_view, read_view
 from tracegraph.audit import CycleReport, Exposure, Version, Why
 from tracegraph.chain import Verification, verify
@@ -44,6 +44,7 @@ from tracegraph.signing import Keys, default_keys
 from tracegraph.write import commit, lock, stored_policy, workspace_digest
 
 if TYPE_CHECKING:
+    from tracegraph.invalidation.batch import Batched
     from tracegraph.invalidation.evidence import Progress
     from tracegraph.invalidation.pipeline import Invalidation, Plan
 
@@ -253,7 +254,9 @@ class Workspace:
         )
         return await self._commit([act], author, batch_id)
 
-    async def set_policy(self, /, *, author: str | None = None, batch_id: str | None = None, **changes: Any) -> Committed:
+    async def set_policy(
+        self, /, *, author: str | None = None, batch_id: str | None = None, **changes: Any
+    ) -> Committed:
         """Set the next revision of the policy: the fields of `Policy` that change. The owner's alone."""
         Policy().changed(changes)
         return await self._commit([SetPolicy(changes=changes)], author, batch_id)
@@ -363,8 +366,8 @@ class Workspace:
     ) -> Pairs:
         """Judge what is new since the last sweep against what stands, so that returns find their answers (DESIGN §8).
 
-        `budget` in tokens, without one no limit; interrupted, the next sweep goes on. Raises `unavailable` when no verifier
-        is configured.
+        `budget` in tokens, without one no limit; interrupted, the next sweep goes on. Raises `unavailable` when no
+        verifier is configured.
         """
         method = self._verifier(invalidation)
         ledger = method.ledger(self.graph, self.id, self._moment)
@@ -374,6 +377,13 @@ class Workspace:
         """What a sweep would do: pairs, calls and estimated tokens, without a call."""
         method = self._verifier(invalidation)
         return await method.plan(method.ledger(self.graph, self.id, self._moment))
+
+    async def sweep_batch(self, *, invalidation: Invalidation | None = None) -> Batched:
+        """One step of a sweep through the Batch API: submit, poll, collect. Run it again until it is `done`."""
+        from tracegraph.invalidation.batch import BatchSweep
+
+        method = self._verifier(invalidation)
+        return await BatchSweep(method, method.ledger(self.graph, self.id, self._moment)).step()
 
     def _verifier(self, invalidation: Invalidation | None) -> Invalidation:
         method = invalidation or self.invalidation
@@ -496,6 +506,7 @@ def _clocks(
         if isinstance(value, datetime):
             micros(value)
         elif value is not None and (name == "valid_at" or type(value) is not int):
-            raise TracegraphError(f"{name} must be an instant{' or an epoch' if name == 'known_at' else ''}.", code="invalid_record")
+            kinds = "an instant or an epoch" if name == "known_at" else "an instant"
+            raise TracegraphError(f"{name} must be {kinds}.", code="invalid_record")
     return valid_at, known_at
 
