@@ -1,7 +1,7 @@
-"""Collects `*.trace.yaml` as tests: one test a file, named after its scenario; a failure lists what was not met.
+"""Collects `*.trace.yaml` as tests: one test a file, named after its scenario.
 
-The whole run shares one connection, opened by the first scenario: NEO4J_URI and its companions, else the embedded
-Neo4j. Nothing of tracegraph but this module is loaded before a scenario file is found.
+A failure lists what was not met. The whole run shares one connection, opened by the first scenario: NEO4J_URI
+and its companions, else the embedded Neo4j. Until a scenario file is found, only this module is loaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         player.close()
 
 
-class Unmet(Exception):
+class UnmetError(Exception):
     """A scenario with expectations that were not met."""
 
     def __init__(self, report: Report) -> None:
@@ -59,12 +59,12 @@ class ScenarioItem(pytest.Item):
             player = self.config.stash[_PLAYER] = _Player()
         report = player.check(self.scenario)
         if not report.passed:
-            raise Unmet(report)
+            raise UnmetError(report)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         from tracegraph.errors import TracegraphError
 
-        if isinstance(excinfo.value, Unmet):
+        if isinstance(excinfo.value, UnmetError):
             file = self.nodeid.split("::", 1)[0]
             lines = [f"{file}:{failure.line}: {failure}" for failure in excinfo.value.report.failures]
             return "\n".join([f"{excinfo.value}:", *lines])

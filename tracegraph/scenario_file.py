@@ -1,7 +1,8 @@
-"""Reads one scenario file (DESIGN §13): YAML 1.2 to a checked `Scenario`, or `MalformedScenario` with file and line.
+"""Reads one scenario file (DESIGN §13): YAML 1.2 to a checked `Scenario`, or `MalformedScenario`.
 
-Names and texts are their scalars' own text, so `no`, `off`, `12:30` and `id: 12` are strings. What a file may say is
-the tables below. Whether the product takes a value is the product's answer when the step is played, never decided here.
+Names and texts are their scalars' own text, so `no`, `off`, `12:30` and `id: 12` are strings. What a file may
+say is the tables below. Whether the product takes a value is the product's answer when the step is played,
+never decided here.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SELECTION = ("not_selected", "mandatory_over_budget", "missing_frontier", "oblig
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 
 
-class MalformedScenario(TracegraphError):
+class MalformedScenario(TracegraphError):  # noqa: N818 - what it is
     """A file that is no scenario. `str()` is `FILE:LINE: message`."""
 
     def __init__(self, message: str, *, path: str, line: int) -> None:
@@ -79,12 +80,12 @@ def load(path: str | Path) -> Scenario:
         try:
             return _scenario(str(path), _compose(_text(Path(path))))
         except RecursionError:
-            raise _Fault(1, "the file is nested too deeply") from None
-    except _Fault as fault:
+            raise _FaultError(1, "the file is nested too deeply") from None
+    except _FaultError as fault:
         raise MalformedScenario(fault.message, path=str(path), line=fault.line) from None
 
 
-class _Fault(Exception):
+class _FaultError(Exception):
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line
@@ -124,13 +125,13 @@ def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise _Fault(1, f"cannot be read: {error.strerror}") from None
+        raise _FaultError(1, f"cannot be read: {error.strerror}") from None
     if len(data) > MAX_BYTES:
-        raise _Fault(1, f"has {len(data)} bytes; a scenario has at most {MAX_BYTES}")
+        raise _FaultError(1, f"has {len(data)} bytes; a scenario has at most {MAX_BYTES}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _Fault(data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from None
+        raise _FaultError(data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from None
 
 
 def _compose(text: str) -> _Node:
@@ -150,7 +151,9 @@ def _compose(text: str) -> _Node:
                     composer.alias(line, event.anchor)
                 case events.ScalarEvent():
                     _refuse_tag(line, event.tag, "str")
-                    composer.scalar(line, event.value, bool(event.implicit[0]) and not event.tag, event.anchor)
+                    composer.scalar(
+                        line, event.value, bool(event.implicit[0]) and not event.tag, event.anchor
+                    )
                 case events.SequenceStartEvent():
                     _refuse_tag(line, event.tag, "seq")
                     composer.open(line, event.anchor, mapping=False)
@@ -164,20 +167,20 @@ def _compose(text: str) -> _Node:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.context, error.problem) if part)
-        raise _Fault(mark.line + 1 if mark else 1, f"is not YAML: {what}") from None
+        raise _FaultError(mark.line + 1 if mark else 1, f"is not YAML: {what}") from None
     except ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
-        raise _Fault(line, "is not YAML: a character that YAML forbids") from None
+        raise _FaultError(line, "is not YAML: a character that YAML forbids") from None
     except (YAMLError, ValueError, LookupError, AssertionError, TypeError, AttributeError):
-        raise _Fault(1, "is not YAML that the parser understands") from None
+        raise _FaultError(1, "is not YAML that the parser understands") from None
     if composer.root is None:
-        raise _Fault(1, "is empty")
+        raise _FaultError(1, "is empty")
     return composer.root
 
 
 def _refuse_tag(line: int, tag: Any, plain: str) -> None:
     if tag is not None and str(tag) not in ("!", f"tag:yaml.org,2002:{plain}"):
-        raise _Fault(line, f"the tag {str(tag)[:64]} has no meaning here")
+        raise _FaultError(line, f"the tag {str(tag)[:64]} has no meaning here")
 
 
 class _Composer:
@@ -190,13 +193,13 @@ class _Composer:
     def document(self, line: int, version: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            raise _Fault(line, "holds a second document; a file is one scenario")
+            raise _FaultError(line, "holds a second document; a file is one scenario")
         if version is not None and tuple(version) != (1, 2):
-            raise _Fault(line, "asks for another YAML than 1.2")
+            raise _FaultError(line, "asks for another YAML than 1.2")
 
     def alias(self, line: int, anchor: str) -> None:
         if anchor not in self._anchors:
-            raise _Fault(line, f"the alias *{anchor} names nothing that is complete before it")
+            raise _FaultError(line, f"the alias *{anchor} names nothing that is complete before it")
         self._add(line, self._anchors[anchor])
 
     def scalar(self, line: int, text: str, plain: bool, anchor: str | None) -> None:
@@ -204,14 +207,14 @@ class _Composer:
 
     def open(self, line: int, anchor: str | None, *, mapping: bool) -> None:
         if len(self._open) == MAX_DEPTH:
-            raise _Fault(line, f"is nested deeper than {MAX_DEPTH}")
+            raise _FaultError(line, f"is nested deeper than {MAX_DEPTH}")
         self._open.append((line, anchor, mapping, []))
 
     def close(self) -> None:
         line, anchor, mapping, parts = self._open.pop()
         size = 1 + sum(part.size for part in parts)
         if size > MAX_NODES:
-            raise _Fault(line, f"holds more than {MAX_NODES} values once its aliases are followed")
+            raise _FaultError(line, f"holds more than {MAX_NODES} values once its aliases are followed")
         self._complete(line, _mapping(line, parts, size) if mapping else _Sequence(line, parts, size), anchor)
 
     def _complete(self, line: int, node: _Node, anchor: str | None) -> None:
@@ -230,9 +233,9 @@ def _mapping(line: int, parts: Sequence[_Node], size: int) -> _Mapping:
     fields: dict[str, tuple[_Scalar, _Node]] = {}
     for key, value in zip(parts[::2], parts[1::2], strict=True):
         if not isinstance(key, _Scalar) or _is_null(key):
-            raise _Fault(key.line, "a key must be a string")
+            raise _FaultError(key.line, "a key must be a string")
         if key.text in fields:
-            raise _Fault(key.line, f"the key {_shown(key.text)} is given twice")
+            raise _FaultError(key.line, f"the key {_shown(key.text)} is given twice")
         fields[key.text] = (key, value)
     return _Mapping(line, fields, size)
 
@@ -240,7 +243,7 @@ def _mapping(line: int, parts: Sequence[_Node], size: int) -> _Mapping:
 # --- nodes to values --------------------------------------------------------------------------------------
 
 Convert = Callable[[_Node, str], Any]
-"""From a node and the name of what it is, to a value; raises `_Fault`."""
+"""From a node and the name of what it is, to a value; raises `_FaultError`."""
 
 
 @dataclass(frozen=True)
@@ -260,8 +263,10 @@ def _is_null(node: _Node) -> bool:
 
 
 def _wrong(node: _Node, what: str, wanted: str) -> NoReturn:
-    found = {_Sequence: "a list", _Mapping: "a mapping"}.get(type(node), "null" if _is_null(node) else "a scalar")
-    raise _Fault(node.line, f"{what} must be {wanted}, not {found}")
+    found = {_Sequence: "a list", _Mapping: "a mapping"}.get(
+        type(node), "null" if _is_null(node) else "a scalar"
+    )
+    raise _FaultError(node.line, f"{what} must be {wanted}, not {found}")
 
 
 def _string(node: _Node, what: str) -> str:
@@ -280,7 +285,12 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+
 
 
 def _number(node: _Node, what: str) -> int | float:
-    if not isinstance(node, _Scalar) or not node.plain or not _NUMBER.fullmatch(node.text) or len(node.text) > 64:
+    if (
+        not isinstance(node, _Scalar)
+        or not node.plain
+        or not _NUMBER.fullmatch(node.text)
+        or len(node.text) > 64
+    ):
         _wrong(node, what, "a number")
     if node.text.lstrip("+-").isdigit():
         return int(node.text)
@@ -297,16 +307,19 @@ def _instant(node: _Node, what: str) -> datetime:
         moment = datetime.fromisoformat(text)
         moment.astimezone(UTC)
     except ValueError:
-        raise _Fault(node.line, f"{what}: {_shown(text)} is no instant such as 2026-05-01T09:00:00Z") from None
+        raise _FaultError(
+            node.line, f"{what}: {_shown(text)} is no instant such as 2026-05-01T09:00:00Z"
+        ) from None
     except OverflowError:
-        raise _Fault(node.line, f"{what}: {_shown(text)} is outside the years 1 to 9999 in UTC") from None
+        message = f"{what}: {_shown(text)} is outside the years 1 to 9999 in UTC"
+        raise _FaultError(node.line, message) from None
     return moment
 
 
 def _aware(node: _Node, what: str) -> datetime:
     moment = _instant(node, what)
     if moment.utcoffset() is None:
-        raise _Fault(node.line, f"{what} has no offset; write for example {moment.isoformat()}Z")
+        raise _FaultError(node.line, f"{what} has no offset; write for example {moment.isoformat()}Z")
     return moment
 
 
@@ -314,7 +327,7 @@ def _one_of(values: Sequence[str]) -> Convert:
     def convert(node: _Node, what: str) -> str:
         text = _string(node, what)
         if text not in values:
-            raise _Fault(node.line, f"{what}: {_shown(text)} is unknown{_nearest(text, values)}")
+            raise _FaultError(node.line, f"{what}: {_shown(text)} is unknown{_nearest(text, values)}")
         return text
 
     return convert
@@ -346,12 +359,12 @@ def _fields(node: _Node, what: str, known: Mapping[str, _Field]) -> dict[str, An
     out: dict[str, Any] = {}
     for name, (key, value) in node.fields.items():
         if name not in known:
-            raise _Fault(key.line, f"{what} has no field {_shown(name)}{_nearest(name, list(known))}")
+            raise _FaultError(key.line, f"{what} has no field {_shown(name)}{_nearest(name, list(known))}")
         if not (known[name].null and _is_null(value)):
             out[name] = known[name].convert(value, f"{what}.{name}")
     for name, field in known.items():
         if field.required and name not in out:
-            raise _Fault(node.line, f"{what} lacks its {name}")
+            raise _FaultError(node.line, f"{what} lacks its {name}")
     return out
 
 
@@ -375,7 +388,9 @@ def _supports(node: _Node, what: str) -> tuple[str | dict[str, Any], ...]:
     if not isinstance(node, _Sequence):
         _wrong(node, what, "a list of names")
     return tuple(
-        _fields(entry, what, SUPPORT) if isinstance(entry, _Mapping) else _string(entry, f"an entry of {what}")
+        _fields(entry, what, SUPPORT)
+        if isinstance(entry, _Mapping)
+        else _string(entry, f"an entry of {what}")
         for entry in node.entries
     )
 
@@ -388,7 +403,7 @@ def _record(node: _Node, what: str) -> list[dict[str, Any]]:
 def _one_record(node: _Node, what: str) -> dict[str, Any]:
     record = _fields(node, what, RECORD)
     if isinstance(node, _Mapping) and "receipt" in node.fields and "receipts" in node.fields:
-        raise _Fault(node.fields["receipts"][0].line, f"{what} has both receipt and receipts")
+        raise _FaultError(node.fields["receipts"][0].line, f"{what} has both receipt and receipts")
     return record
 
 
@@ -581,21 +596,21 @@ def _first_policy(node: _Node, what: str) -> dict[str, Any]:
     try:
         Policy().changed(policy)
     except TracegraphError as error:
-        raise _Fault(node.line, f"{what}: {error.message}") from None
+        raise _FaultError(node.line, f"{what}: {error.message}") from None
     return policy
 
 
 def _grants(
     roles: Mapping[str, tuple[int, dict[str, Any]]], principals: Mapping[str, tuple[int, tuple[str, ...]]]
 ) -> tuple[Grant, ...]:
-    """Holding at every valid time. Who is listed without a role is made known by one that ended at time's start."""
+    """Holding at every valid time. Who is listed without a role is known by one that ended long ago."""
     out: list[Grant] = []
 
     def grant(line: int, **fields: Any) -> None:
         try:
             out.append(Grant(valid_from=FIRST_INSTANT, **fields))
         except TracegraphError as error:
-            raise _Fault(line, error.message) from None
+            raise _FaultError(line, error.message) from None
 
     for role, (line, scopes) in roles.items():
         if any(scopes.values()):
@@ -619,12 +634,14 @@ def _steps(node: _Node, clock: datetime) -> tuple[Step, ...]:
         step = _step(entry, number)
         if step.at is not None:
             if step.at < now:
-                raise _Fault(_line_of(entry, "at"), f"step {number} goes back in time, from {now.isoformat()}")
+                raise _FaultError(
+                    _line_of(entry, "at"), f"step {number} goes back in time, from {now.isoformat()}"
+                )
             now = step.at
         if step.name is not None:
             if step.name in named:
                 taken = f"the name {_shown(step.name)} is taken by the step on line {named[step.name]}"
-                raise _Fault(_line_of(entry, "name"), taken)
+                raise _FaultError(_line_of(entry, "name"), taken)
             named[step.name] = step.line
         out.append(step)
     return tuple(out)
@@ -638,9 +655,9 @@ def _step(node: _Node, number: int) -> Step:
     for name in acts:
         if name not in ACTS:
             line = node.fields[name][0].line
-            raise _Fault(line, f"{what} has no field {_shown(name)}{_nearest(name, list(ACTS))}")
+            raise _FaultError(line, f"{what} has no field {_shown(name)}{_nearest(name, list(ACTS))}")
     if len(acts) != 1:
-        raise _Fault(node.line, f"{what} must have exactly one act, not {', '.join(acts) or 'none'}")
+        raise _FaultError(node.line, f"{what} must have exactly one act, not {', '.join(acts) or 'none'}")
     act = acts[0]
     expected = {**EXPECT.get(act, {}), "error": _if(_one_of(list(HINTS)))}
     step = _fields(
@@ -660,7 +677,9 @@ def _step(node: _Node, number: int) -> Step:
         assert isinstance(expectation, _Mapping)
         lines = {name: key.line for name, (key, _) in expectation.fields.items()}
         if "error" in expect and len(expect) > 1:
-            raise _Fault(lines["error"], f"{what} expects an error and something else; a refused step has no result")
+            raise _FaultError(
+                lines["error"], f"{what} expects an error and something else; a refused step has no result"
+            )
     return Step(
         number=number,
         line=node.line,

@@ -2,8 +2,9 @@
 
     report = await check(graph, load("travel.trace.yaml"))
 
-Each check has a fresh workspace, a clock that only `at:` moves and keys of its own, and leaves nothing behind. Every
-act goes through the workspace as any caller's does; no rule of the product is repeated here. Never shows content.
+Each check has a fresh workspace, a clock that only `at:` moves and keys of its own, and leaves nothing
+behind. Every act goes through the workspace as any caller's does; no rule of the product is repeated here.
+Never shows content.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ FORGET_BATCH = 5_000
 
 @dataclass(frozen=True)
 class Expectation:
-    """One thing expected of one step. Values are JSON: a string, a number, a sorted list, a mapping of lists or None."""
+    """One thing expected of one step. Values are JSON: text, number, sorted list, mapping of lists, None."""
 
     step: int
     line: int
@@ -69,7 +70,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Report:
-    """How a scenario came out: one entry an expectation, and one for each step refused that should not have been."""
+    """How a scenario came out: an entry an expectation, and one for each step refused against expectation."""
 
     path: str
     scenario: str
@@ -85,7 +86,7 @@ class Report:
 
 
 async def check(graph: Graph, scenario: Scenario) -> Report:
-    """Play a scenario on a fresh workspace and delete it afterwards. Raises `unavailable` and nothing else."""
+    """Play a scenario on a fresh workspace, deleted afterwards. Raises `unavailable` and nothing else."""
     import anyio
 
     clock = _Clock(scenario.clock)
@@ -261,7 +262,8 @@ def _item(record: Mapping[str, Any]) -> Item:
         ReceiptRef(**one) if "sha256" in one else Receipt(**{"text": "", **one}) for one in given
     )
     fields["supports"] = tuple(
-        Support(dependency=one) if isinstance(one, str) else Support(**one) for one in record.get("supports", ())
+        Support(dependency=one) if isinstance(one, str) else Support(**one)
+        for one in record.get("supports", ())
     )
     return Item(**fields)
 
