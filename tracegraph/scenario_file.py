@@ -151,9 +151,7 @@ def _compose(text: str) -> _Node:
                     composer.alias(line, event.anchor)
                 case events.ScalarEvent():
                     _refuse_tag(line, event.tag, "str")
-                    composer.scalar(
-                        line, event.value, bool(event.implicit[0]) and not event.tag, event.anchor
-                    )
+                    composer.scalar(line, event.value, bool(event.implicit[0]) and not event.tag, event.anchor)
                 case events.SequenceStartEvent():
                     _refuse_tag(line, event.tag, "seq")
                     composer.open(line, event.anchor, mapping=False)
@@ -263,9 +261,7 @@ def _is_null(node: _Node) -> bool:
 
 
 def _wrong(node: _Node, what: str, wanted: str) -> NoReturn:
-    found = {_Sequence: "a list", _Mapping: "a mapping"}.get(
-        type(node), "null" if _is_null(node) else "a scalar"
-    )
+    found = {_Sequence: "a list", _Mapping: "a mapping"}.get(type(node), "null" if _is_null(node) else "a scalar")
     raise _FaultError(node.line, f"{what} must be {wanted}, not {found}")
 
 
@@ -285,12 +281,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+
 
 
 def _number(node: _Node, what: str) -> int | float:
-    if (
-        not isinstance(node, _Scalar)
-        or not node.plain
-        or not _NUMBER.fullmatch(node.text)
-        or len(node.text) > 64
-    ):
+    if not isinstance(node, _Scalar) or not node.plain or not _NUMBER.fullmatch(node.text) or len(node.text) > 64:
         _wrong(node, what, "a number")
     if node.text.lstrip("+-").isdigit():
         return int(node.text)
@@ -305,11 +296,10 @@ def _instant(node: _Node, what: str) -> datetime:
     text = _string(node, what)
     try:
         moment = datetime.fromisoformat(text)
-        moment.astimezone(UTC)
+        if moment.utcoffset() is not None:
+            moment.astimezone(UTC)
     except ValueError:
-        raise _FaultError(
-            node.line, f"{what}: {_shown(text)} is no instant such as 2026-05-01T09:00:00Z"
-        ) from None
+        raise _FaultError(node.line, f"{what}: {_shown(text)} is no instant such as 2026-05-01T09:00:00Z") from None
     except OverflowError:
         message = f"{what}: {_shown(text)} is outside the years 1 to 9999 in UTC"
         raise _FaultError(node.line, message) from None
@@ -388,9 +378,7 @@ def _supports(node: _Node, what: str) -> tuple[str | dict[str, Any], ...]:
     if not isinstance(node, _Sequence):
         _wrong(node, what, "a list of names")
     return tuple(
-        _fields(entry, what, SUPPORT)
-        if isinstance(entry, _Mapping)
-        else _string(entry, f"an entry of {what}")
+        _fields(entry, what, SUPPORT) if isinstance(entry, _Mapping) else _string(entry, f"an entry of {what}")
         for entry in node.entries
     )
 
@@ -634,9 +622,7 @@ def _steps(node: _Node, clock: datetime) -> tuple[Step, ...]:
         step = _step(entry, number)
         if step.at is not None:
             if step.at < now:
-                raise _FaultError(
-                    _line_of(entry, "at"), f"step {number} goes back in time, from {now.isoformat()}"
-                )
+                raise _FaultError(_line_of(entry, "at"), f"step {number} goes back in time, from {now.isoformat()}")
             now = step.at
         if step.name is not None:
             if step.name in named:

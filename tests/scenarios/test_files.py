@@ -51,9 +51,7 @@ def test_a_scalar_is_its_own_text_wherever_a_text_is_wanted(read: Any) -> None:
 
 
 def test_null_is_as_good_as_left_out_where_a_field_may_be(read: Any) -> None:
-    scenario = read(
-        HEADER + "  - record: {id: a, scope: s, content: 'null', task: null, receipt: ~, valid_to: }\n"
-    )
+    scenario = read(HEADER + "  - record: {id: a, scope: s, content: 'null', task: null, receipt: ~, valid_to: }\n")
     assert scenario.steps[0].given == [{"id": "a", "scope": "s", "content": "null"}]
 
 

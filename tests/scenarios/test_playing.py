@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import tracegraph
 from tracegraph import audit
 from tracegraph.errors import TracegraphError
-from tracegraph.graph import Tx
+from tracegraph.graph import Tx, cypher, cypher_folder
 from tracegraph.model import new_id
 from tracegraph.scenarios import Report, check, forget, load
 
@@ -100,6 +101,13 @@ async def test_forgetting_a_workspace_deletes_all_it_held_in_batches(
     assert await graph.read(left) > 7
     await forget(graph, id)
     assert await graph.read(left) == 0
+
+
+def test_forgetting_knows_every_label_that_a_workspace_can_hold() -> None:
+    made = re.compile(r"(?:CREATE|MERGE) \(\w*:(\w+)")
+    labels = {label for path in cypher_folder().rglob("*.cypher") for label in made.findall(path.read_text())}
+    forgotten = set(re.findall(r"\(n:(\w+)", cypher("write/forget_workspace")))
+    assert labels - {"TracegraphSchema"} == forgotten
 
 
 async def test_an_auditor_sees_what_the_caller_is_not_told(workspace: tracegraph.Workspace) -> None:

@@ -17,9 +17,7 @@ steps:
 
 
 @pytest.fixture
-def project(
-    pytester: pytest.Pytester, neo4j: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, neo4j: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project of its own, which reaches this run's server by its environment."""
     for name, value in neo4j.items():
         monkeypatch.setenv(name, value)

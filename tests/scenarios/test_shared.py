@@ -18,9 +18,7 @@ FILES = sorted(FOLDER.rglob("*.trace.yaml"))
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(
-        not FILES, reason="the shared scenarios are not here; TRACEGRAPH_SHARED names their folder"
-    ),
+    pytest.mark.skipif(not FILES, reason="the shared scenarios are not here; TRACEGRAPH_SHARED names their folder"),
 ]
 
 
