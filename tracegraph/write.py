@@ -287,13 +287,17 @@ class Check:
         found = await self.tx.row(
             "write/resolve",
             workspace=self.moment.workspace,
-            authors=sorted(set(self.authors)),
             now=self.moment.now,
-            items=sorted({*items, *named_items}),
-            receipts=sorted({*receipts, *named_receipts}),
-            experiences=experiences,
-            withdrawals=[act.target for act in self.acts if isinstance(act, Withdraw)],
-            quoted=sorted({act.later for act in self.acts if isinstance(act, Verdict) and act.quote is not None}),
+            batch={
+                "authors": sorted(set(self.authors)),
+                "items": sorted({*items, *named_items}),
+                "receipts": sorted({*receipts, *named_receipts}),
+                "experiences": experiences,
+                "withdrawals": [act.target for act in self.acts if isinstance(act, Withdraw)],
+                "quoted": sorted(
+                    {act.later for act in self.acts if isinstance(act, Verdict) and act.quote is not None}
+                ),
+            },
         )
         assert found is not None
         self.writable = {row["id"]: set(row["writable"]) for row in found["authors"]}
@@ -782,15 +786,17 @@ async def _write(tx: Tx, moment: Moment, author: str, rows: Rows) -> None:
         await tx.run(
             "write/record",
             **recorded,
-            items=rows.items,
-            receipts=rows.receipts,
-            bindings=rows.bindings,
-            premises=rows.premises,
-            sources=rows.sources,
-            supports=rows.supports,
-            replaced=rows.replaced,
-            requires=rows.requires,
-            frontiers=rows.frontiers,
+            batch={
+                "items": rows.items,
+                "receipts": rows.receipts,
+                "bindings": rows.bindings,
+                "premises": rows.premises,
+                "sources": rows.sources,
+                "supports": rows.supports,
+                "replaced": rows.replaced,
+                "requires": rows.requires,
+                "frontiers": rows.frontiers,
+            },
         )
     if rows.revocations:
         await tx.run("write/revoke", **recorded, author=author, revocations=rows.revocations)

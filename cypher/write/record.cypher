@@ -1,69 +1,70 @@
 // Records items and receipts with all their edges, and puts each version into its identity's order.
 // Eager on purpose: every node of the batch exists before an edge or a neighbour is looked for.
-// Parameters: $workspace, $epoch, $recorded_at, $items, $receipts (lists of property maps), $bindings, $premises,
-// $sources, $supports, $replaced, $requires, $frontiers (lists of maps that name both ends).
+// Parameters: $workspace, $epoch, $recorded_at, $batch: a map of items, receipts (lists of property maps), bindings,
+// premises, sources, supports, replaced, requires, frontiers (lists of maps that name both ends). One map, because
+// Neo4j plans a query anew for each combination of the sizes of its list parameters.
 CALL () {
-  UNWIND $receipts AS row
+  UNWIND $batch.receipts AS row
   CREATE (r:Receipt)
   SET r = row, r.workspace = $workspace, r.epoch = $epoch, r.retired_epoch = 9223372036854775807
 }
 CALL () {
-  UNWIND $items AS row
+  UNWIND $batch.items AS row
   CREATE (m:WorkItem)
   SET m = row, m.workspace = $workspace, m.epoch = $epoch, m.recorded_at = $recorded_at,
     m.retired_epoch = 9223372036854775807
   FOREACH (_ IN CASE WHEN row.valid_to <= $recorded_at THEN [1] END | SET m:Correction)
 }
 CALL () {
-  UNWIND $items AS row
+  UNWIND $batch.items AS row
   WITH DISTINCT coalesce(row.task, '') AS task, row.scope AS scope, row.kind AS kind, row.key AS key
   MERGE (:Identity {workspace: $workspace, task: task, scope: scope, kind: kind, key: key})
 }
 CALL () {
-  UNWIND $bindings AS row
+  UNWIND $batch.bindings AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.item})
   MATCH (r:Receipt {workspace: $workspace, id: row.receipt})
   CREATE (m)-[:BOUND_TO {sha256: row.sha256, epoch: $epoch}]->(r)
 }
 CALL () {
-  UNWIND $premises AS row
+  UNWIND $batch.premises AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.item})
   MATCH (p:WorkItem {workspace: $workspace, id: row.target})
   CREATE (m)-[:DEPENDS_ON {epoch: $epoch}]->(p)
 }
 CALL () {
-  UNWIND $sources AS row
+  UNWIND $batch.sources AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.item})
   MATCH (s:WorkItem {workspace: $workspace, id: row.target})
   CREATE (m)-[:DERIVED_FROM {epoch: $epoch}]->(s)
 }
 CALL () {
-  UNWIND $supports AS row
+  UNWIND $batch.supports AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.item})
   MERGE (d:Dependency {workspace: $workspace, id: row.dependency})
   CREATE (m)-[s:SUPPORTS {epoch: $epoch}]->(d)
   SET s.receipt = row.receipt
 }
 CALL () {
-  UNWIND $requires AS row
+  UNWIND $batch.requires AS row
   MATCH (o:WorkItem {workspace: $workspace, id: row.item})
   MERGE (d:Dependency {workspace: $workspace, id: row.dependency})
   CREATE (o)-[:REQUIRES {critical: row.critical, epoch: $epoch}]->(d)
 }
 CALL () {
-  UNWIND $frontiers AS row
+  UNWIND $batch.frontiers AS row
   MATCH (f:WorkItem {workspace: $workspace, id: row.item})
   MATCH (o:WorkItem {workspace: $workspace, id: row.obligation})
   CREATE (f)-[:FRONTIER_OF {epoch: $epoch}]->(o)
 }
 CALL () {
-  UNWIND $replaced AS row
+  UNWIND $batch.replaced AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.item})
   MATCH (old:WorkItem {workspace: $workspace, id: row.target})
   CREATE (m)-[:SUPERSEDES {epoch: $epoch, named: true}]->(old)
 }
 CALL () {
-  UNWIND $items AS row
+  UNWIND $batch.items AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.id})
   CALL (m) {
     MATCH (p:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
@@ -78,7 +79,7 @@ CALL () {
   CREATE (m)-[:SUPERSEDES {epoch: $epoch, named: false}]->(p)
 }
 CALL () {
-  UNWIND $items AS row
+  UNWIND $batch.items AS row
   MATCH (m:WorkItem {workspace: $workspace, id: row.id})
   CALL (m) {
     MATCH (s:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})

@@ -1,9 +1,9 @@
 // What a batch refers to, as it is now: its authors with the scopes they may write, items, receipts, experiences and
 // things that can be withdrawn.
-// Parameters: $workspace, $authors, $now (microseconds), $items, $receipts, $experiences, $withdrawals (lists of ids),
-// $quoted (ids of items whose words a verdict quotes).
+// Parameters: $workspace, $now (microseconds), $batch: a map of authors, items, receipts, experiences, withdrawals and
+// quoted (lists of ids; quoted: the items whose words a verdict quotes).
 RETURN COLLECT {
-    UNWIND $authors AS id
+    UNWIND $batch.authors AS id
     MATCH (author:Principal {workspace: $workspace, id: id})
     RETURN {
       id: id,
@@ -20,7 +20,7 @@ RETURN COLLECT {
     }
   } AS authors,
   COLLECT {
-    UNWIND $items AS id
+    UNWIND $batch.items AS id
     MATCH (m:WorkItem {workspace: $workspace, id: id})
     RETURN m {
       .id, .key, .kind, .scope, .task, .role, .purposes, .valid_from, .epoch, .retired_epoch,
@@ -28,7 +28,7 @@ RETURN COLLECT {
     }
   } AS items,
   COLLECT {
-    UNWIND $receipts AS id
+    UNWIND $batch.receipts AS id
     MATCH (r:Receipt {workspace: $workspace, id: id})
     RETURN r {
       .id, .sha256, .retired_epoch,
@@ -36,12 +36,12 @@ RETURN COLLECT {
     }
   } AS receipts,
   COLLECT {
-    UNWIND $experiences AS id
+    UNWIND $batch.experiences AS id
     MATCH (x:Experience {workspace: $workspace, id: id})
     RETURN x.id
   } AS experiences,
   COLLECT {
-    UNWIND $quoted AS id
+    UNWIND $batch.quoted AS id
     MATCH (m:WorkItem {workspace: $workspace, id: id})
     RETURN {
       id: id,
@@ -49,7 +49,7 @@ RETURN COLLECT {
     }
   } AS quoted,
   COLLECT {
-    UNWIND $withdrawals AS id
+    UNWIND $batch.withdrawals AS id
     CALL (id) {
       MATCH ()-[r:HOLDS {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
