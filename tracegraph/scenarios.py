@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracegraph import audit
 from tracegraph.errors import TracegraphError
@@ -36,6 +36,9 @@ from tracegraph.scenario_file import MalformedScenario, Scenario, Step, load
 from tracegraph.signing import Keys
 from tracegraph.workspace import Workspace, open_workspace
 from tracegraph.write import commit, lock
+
+if TYPE_CHECKING:
+    from tracegraph.invalidation.pipeline import Invalidation
 
 __all__ = ["Expectation", "MalformedScenario", "Report", "Scenario", "check", "forget", "load"]
 
@@ -85,8 +88,11 @@ class Report:
         return not self.failures
 
 
-async def check(graph: Graph, scenario: Scenario) -> Report:
-    """Play a scenario on a fresh workspace, deleted afterwards. Raises `unavailable` and nothing else."""
+async def check(graph: Graph, scenario: Scenario, *, invalidation: Invalidation | None = None) -> Report:
+    """Play a scenario on a fresh workspace, deleted afterwards. Raises `unavailable` and nothing else.
+
+    No scan runs, whatever the environment says, unless a pipeline is given and the scenario's policy asks for it.
+    """
     import anyio
 
     clock = _Clock(scenario.clock)
@@ -94,7 +100,13 @@ async def check(graph: Graph, scenario: Scenario) -> Report:
     with tempfile.TemporaryDirectory(prefix="tracegraph-check-") as folder:
         try:
             ws = await open_workspace(
-                graph, id, owner=new_id("owner"), clock=clock, policy=scenario.policy, keys=Keys(Path(folder))
+                graph,
+                id,
+                owner=new_id("owner"),
+                clock=clock,
+                policy=scenario.policy,
+                keys=Keys(Path(folder)),
+                invalidation=invalidation,
             )
             if scenario.grants:
                 await commit(graph, id, scenario.grants, author=None, now=micros(clock.now))

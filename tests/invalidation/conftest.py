@@ -1,4 +1,4 @@
-"""A connected graph and a fresh team for the pipeline's tests; endpoints are local stubs (stub.py)."""
+"""A fresh team for the pipeline's tests; endpoints are local stubs (stub.py)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,10 @@ from tests.invalidation.stub import Stub
 from tracegraph import Item, Receipt, Workspace
 from tracegraph.invalidation.endpoint import Endpoint
 from tracegraph.invalidation.pipeline import Invalidation
-from tracegraph.model import new_id
+from tracegraph.model import Grant, new_id
+from tracegraph.scenarios import forget
 
 START = datetime(2026, 5, 1, 9, tzinfo=UTC)
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-async def graph(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tracegraph.Graph]:
-    monkeypatch.delenv("TRACEGRAPH_MODEL", raising=False)
-    async with tracegraph.connect() as graph:
-        yield graph
 
 
 class Team:
@@ -71,6 +60,7 @@ MakeTeam = Callable[..., Any]
 async def team(graph: tracegraph.Graph) -> AsyncIterator[MakeTeam]:
     """Make a team whose returns are verified on a stub, or by nothing."""
     methods: list[Invalidation] = []
+    made: list[str] = []
 
     async def make(stub: Stub | None = None, *, policy: dict[str, Any] | None = None, **settings: Any) -> Team:
         method = None if stub is None else pipeline(stub, **settings)
@@ -80,14 +70,16 @@ async def team(graph: tracegraph.Graph) -> AsyncIterator[MakeTeam]:
         team.ws = ws = await graph.workspace(
             new_id("ws"), owner="lead", clock=lambda: team.now(), policy=policy, invalidation=method
         )
-        for principal in ("a", "b", "c"):
-            await ws.grant(role="worker", principal=principal)
-        await ws.grant(role="worker", read=["s"], write=["s"])
+        made.append(ws.id)
+        grants = [Grant(role="worker", principal=who) for who in "abc"]
+        await ws._commit([*grants, Grant(role="worker", read=["s"], write=["s"])], None)
         return team
 
     yield make
     for method in methods:
         await method.close()
+    for name in made:
+        await forget(graph, name)
 
 
 def pipeline(stub: Stub, **settings: Any) -> Invalidation:

@@ -1,8 +1,8 @@
-"""A sweep over the OpenAI Batch API: the same questions as a file, answered on somebody else's machines within a day.
+"""A sweep over the OpenAI Batch API: the same questions as a file, answered on somebody else's machines in a day.
 
-Three steps, each of which can be killed and run again: `submit` writes a job to the graph before anything is uploaded, and
-finds its batch again by the job's name; `poll` only looks; `collect` takes answers that are not kept yet. What is out in
-a batch is claimed, so that no other process asks it.
+Three steps, each of which can be killed and run again: `submit` writes a job to the graph before anything is uploaded,
+and finds its batch again by the job's name; `poll` only looks; `collect` takes answers that are not kept yet. What is
+out in a batch is claimed, so that no other process asks it.
 """
 
 from __future__ import annotations

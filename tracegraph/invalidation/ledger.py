@@ -1,7 +1,7 @@
 """What the pipeline knows from the graph and leaves there: evidence, what was read, scanned and answered, and claims.
 
-Verdicts are written as a batch like any other, by the workspace's owner, so that they have an epoch, a digest and a place
-in the log. What was read and scanned, and the claims, stand beside the log: they decide nothing.
+Verdicts are written as a batch like any other, by the workspace's owner, so that they have an epoch, a digest and a
+place in the log. What was read and scanned, and the claims, stand beside the log: they decide nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Ledger:
     async def settled(
         self, earlier: Collection[str], *, task: str | None, ask: Ask, verifier: Verifier
     ) -> dict[str, set[str]]:
-        """For each earlier item, the later ones that need no judgment: whether it may be restored is judged for itself."""
+        """For each earlier item, the later ones that need no judgment; a restoration is judged for itself."""
         asks: tuple[Ask, ...] = ("judge", "restore") if ask == "judge" else ("restore",)
         rows = await self._chunked(
             "settled",

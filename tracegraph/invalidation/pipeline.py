@@ -283,9 +283,9 @@ class Invalidation:
             for part in chunks(sorted(new)):
                 evidence = await ledger.evidence({id for pair in part for id in pair})
                 tokens += sum(
-                    estimate(Pair(evidence[l], evidence[e], None))
-                    for l, e in part
-                    if l in evidence and e in evidence
+                    estimate(Pair(evidence[later], evidence[earlier], None))
+                    for later, earlier in part
+                    if later in evidence and earlier in evidence
                 )
         return Plan(items, pairs, scan_calls, verify_calls, tokens)
 

@@ -1,8 +1,9 @@
 """The two scans: which pairs are worth a judgment (paper C.2 and ours). Broad, and never a verdict.
 
-`PairScanner` shows a model one target with up to four later items a call, so that its cost grows with the product of the
-two. `PremiseScanner` has each item read once, alone, for what it silently relies on and what it changes, and matches
-these in the graph, so that its cost grows with their sum. What was scanned or read is kept, and never paid for again.
+`PairScanner` shows a model one target with up to four later items a call, so that its cost grows with the product of
+the two. `PremiseScanner` has each item read once, alone, for what it silently relies on and what it changes, and
+matches these in the graph, so that its cost grows with their sum. What was scanned or read is kept, and never paid for
+again.
 """
 
 from __future__ import annotations
@@ -212,8 +213,8 @@ def content_words(text: str) -> set[str]:
 class PairScanner:
     """Shows a model each target with up to four later items a call (paper C.2).
 
-    The later items of one call share it: a hostile one may have the others of that call overlooked. `PremiseScanner` has no
-    such call.
+    The later items of one call share it: a hostile one may have the others of that call overlooked. `PremiseScanner`
+    has no such call.
     """
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
