@@ -68,17 +68,29 @@ async def test_each_unmet_expectation_is_one_line_that_names_items_and_reasons_b
     assert "plan" not in json.dumps(asdict(report))
 
 
-async def test_a_check_leaves_nothing_behind(graph: tracegraph.Graph, tmp_path: Path) -> None:
-    before = await workspaces(graph)
+async def test_a_check_leaves_nothing_behind(
+    graph: tracegraph.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def noted(what: str) -> str:
+        made.append(new_id(what))
+        return made[-1]
+
+    monkeypatch.setattr("tracegraph.scenarios.new_id", noted)
     await played(graph, tmp_path, UNMET)
-    assert await workspaces(graph) <= before
+    assert [id.split("-")[0] for id in made] == ["check", "owner"]
+    assert await left(graph, made[0]) == 0
 
 
-async def workspaces(graph: tracegraph.Graph) -> set[str]:
-    records, _, _ = await graph._driver.execute_query(
-        "MATCH (n) WHERE n.workspace STARTS WITH 'check-' RETURN DISTINCT n.workspace AS id"
-    )
-    return {record["id"] for record in records}
+async def left(graph: tracegraph.Graph, workspace: str) -> int:
+    """How many nodes there are of a workspace."""
+
+    async def work(tx: Tx) -> int:
+        found = await tx._inner.run("MATCH (n {workspace: $id}) RETURN count(n) AS left", id=workspace)
+        return int((await found.single(strict=True))["left"])
+
+    return await graph.read(work)
 
 
 async def test_forgetting_a_workspace_deletes_all_it_held_in_batches(
@@ -94,13 +106,9 @@ async def test_forgetting_a_workspace_deletes_all_it_held_in_batches(
     await ws.depart(principal="p", role="r", task="t")
     await ws.join(principal="p", role="r", task="t")
 
-    async def left(tx: Tx) -> int:
-        found = await tx._inner.run("MATCH (n {workspace: $id}) RETURN count(n) AS left", id=id)
-        return int((await found.single(strict=True))["left"])
-
-    assert await graph.read(left) > 7
+    assert await left(graph, id) > 7
     await forget(graph, id)
-    assert await graph.read(left) == 0
+    assert await left(graph, id) == 0
 
 
 def test_forgetting_knows_every_label_that_a_workspace_can_hold() -> None:
