@@ -36,6 +36,7 @@ PREMISE_DEPTH = 32
 """The longest chain of premises that can hold (DESIGN §3.1 rule 6)."""
 
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class Limits:
@@ -62,7 +63,10 @@ def micros(instant: datetime) -> int:
         raise TracegraphError(f"An instant must be a datetime, not {type(instant).__name__}.", code="invalid_record")
     if instant.tzinfo is None or instant.utcoffset() is None:
         raise TracegraphError(f"The instant {instant.isoformat()} has no offset.", code="naive_datetime")
-    return (instant - _ZERO) // timedelta(microseconds=1)
+    since = instant - _ZERO
+    if not _FIRST - _ZERO <= since <= _LAST - _ZERO:
+        raise TracegraphError("An instant must be in the years 1 to 9999 in UTC.", code="invalid_record")
+    return since // timedelta(microseconds=1)
 
 
 def instant(value: int) -> datetime | None:
