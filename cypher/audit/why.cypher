@@ -40,7 +40,7 @@ WITH k, m, rejected, view, admits, granted, denied, coalesce(correction, regular
   m.kind IN ['fact', 'constraint'] AS evidence,
   COUNT { (m)-[:BOUND_TO]->(:Receipt) } AS receipts
 // the premise that failed: breadth first over distinct holders, each step naming the version that holds the place
-WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: []},
+WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: [], rings: []},
   level IN range(1, CASE WHEN 'premise_invalid' IN reasons THEN 33 ELSE 0 END) |
   head([found IN [COLLECT {
     UNWIND CASE WHEN size(walk.broken) > 0 THEN [] ELSE walk.next END AS step
@@ -98,17 +98,18 @@ WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: [
       } THEN 'invalidated' END
     ] WHERE reason IS NOT NULL] AS own
     WITH step, p, h, own, changed OR size(own) > 0 AS fails, CASE WHEN changed THEN now.id END AS refreshed
-    WHERE fails OR NOT h.id IN walk.seen
+    WHERE fails OR NOT h.id IN walk.seen OR h.id IN step.path
     RETURN {
-      id: h.id, premise: p.id, refreshed: refreshed, reasons: own, fails: fails,
+      id: h.id, premise: p.id, refreshed: refreshed, reasons: own, fails: fails, ring: h.id IN step.path,
       path: step.path + CASE h.id WHEN p.id THEN [p.id] ELSE [p.id, h.id] END
     }
     ORDER BY step.path, p.id
   }] | {
     next: [at IN range(0, size(found) - 1)
-      WHERE NOT found[at].fails AND none(before IN found[..at] WHERE before.id = found[at].id) | found[at]],
+      WHERE NOT found[at].fails AND NOT found[at].ring AND none(before IN found[..at] WHERE before.id = found[at].id) | found[at]],
     seen: walk.seen + [one IN found WHERE NOT one.fails | one.id],
-    broken: walk.broken + [one IN found WHERE one.fails]
+    broken: walk.broken + [one IN found WHERE one.fails],
+    rings: walk.rings + [one IN found WHERE one.ring AND NOT one.fails | one.path]
   }])
 ) AS walk
 RETURN m {
@@ -312,6 +313,7 @@ RETURN m {
   } AS premises,
   CASE
     WHEN NOT 'premise_invalid' IN reasons OR size(walk.broken) > 0 THEN []
+    WHEN size(walk.rings) > 0 THEN walk.rings[..1]
     ELSE COLLECT {
       UNWIND walk.seen AS id
       MATCH (x:WorkItem {workspace: m.workspace, id: id})

@@ -299,6 +299,11 @@ async def reasons(graph: Graph) -> AsyncIterator[Reasons]:
         fact("on_changed", depends_on=["changed"]),
         fact("ring_a", depends_on=["ring_b"]),
         fact("ring_b", depends_on=["ring_a"]),
+        # a circle that only closes through the version that holds a premise's place
+        fact("loop_old", key="loop", content="Round."),
+        fact("loop_new", key="loop", content="Round.", depends_on=["loop_end"]),
+        fact("loop_end", depends_on=["loop_old"]),
+        *(fact(f"step{n}", depends_on=[f"step{n + 1}"] if n < 33 else []) for n in range(34)),
     )
     await ws.record(fact("later", key="key"), fact("anew", key="changed", content="Two."))
     # the premise is refreshed with the same words; only the refreshing version rests on what fails
@@ -361,7 +366,9 @@ async def test_every_gate_reason_is_explained_with_its_evidence(reasons: Reasons
     ("item", "line"),
     [
         ("on_changed", 'which anew replaced by: "Two."'),
-        ("ring_a", "its premises rest on each other: "),
+        ("ring_a", "its premises rest on each other: ring_a -> ring_b -> ring_a"),
+        ("loop_end", "its premises rest on each other: loop_end -> loop_old -> loop_new -> loop_end"),
+        ("step0", "longer than 32"),
         ("unproven", "path: unproven -DERIVED_FROM-> missing_receipt"),
         ("no_support", "it claims d without a receipt of its own"),
         ("restored", "invalidated by later before, which anew answered «Two»"),
