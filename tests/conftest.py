@@ -1,6 +1,7 @@
 """One Neo4j for the whole run, one connection to it, and a workspace a test.
 
---neo4j=embedded    (default) the user's embedded server, started if need be
+--neo4j=embedded    (default) an embedded server of the tests' own, started afresh and stopped at the end, or one
+                    found running there; --neo4j-version says which (2026.09.0, or 5.26)
 --neo4j=docker      the official image, by docker/compose.yaml and pytest-docker
 --neo4j=URI         any server; NEO4J_USERNAME and NEO4J_PASSWORD as usual
 """
@@ -8,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,13 +23,30 @@ from tracegraph.scenarios import forget
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parent.parent
+HOME = ROOT / ".test-home"
+"""The tests' own data directory: neither data nor keys of the person who runs them are touched."""
 _CONTAINERS = pytest.StashKey[ExitStack]()
+_FOUND = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--neo4j", default="embedded", metavar="embedded|docker|URI", help="where the graph tests run"
     )
+    parser.addoption("--neo4j-version", default=None, help="which embedded server: 2026.09.0 or 5.26")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from tracegraph import embedded
+
+    os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir())
+    os.environ["TRACEGRAPH_HOME"] = str(HOME)
+    if config.getoption("--neo4j") == "embedded":
+        for name in [name for name in os.environ if name.startswith("NEO4J_")]:
+            del os.environ[name]
+        config.stash[_FOUND] = embedded.status(version=config.getoption("--neo4j-version")) is not None
+        if not config.stash[_FOUND]:
+            shutil.rmtree(embedded.data_dir(version=config.getoption("--neo4j-version")), ignore_errors=True)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -41,6 +60,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _CONTAINERS in config.stash:
         config.stash[_CONTAINERS].close()
+    if not config.stash.get(_FOUND, True):
+        from tracegraph import embedded
+
+        embedded.stop(version=config.getoption("--neo4j-version"))
 
 
 def _containers() -> ExitStack:
@@ -76,12 +99,12 @@ def _answers(uri: str, password: str) -> bool:
 
 
 @pytest.fixture(scope="session")
-def neo4j() -> dict[str, str]:
+def neo4j(pytestconfig: pytest.Config) -> dict[str, str]:
     """The environment by which any process reaches this run's server."""
     if "NEO4J_URI" not in os.environ:
         from tracegraph import embedded
 
-        server = embedded.start()
+        server = embedded.start(pytestconfig.getoption("--neo4j-version"))
         return {
             "NEO4J_URI": server.bolt_uri,
             "NEO4J_USERNAME": server.username,
@@ -96,9 +119,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-async def graph(anyio_backend: str) -> AsyncIterator[tracegraph.Graph]:
+async def graph(anyio_backend: str, neo4j: dict[str, str]) -> AsyncIterator[tracegraph.Graph]:
     """The run's one connection, on the run's one event loop."""
-    async with tracegraph.connect() as graph:
+    async with tracegraph.connect(
+        neo4j["NEO4J_URI"], username=neo4j["NEO4J_USERNAME"], password=neo4j["NEO4J_PASSWORD"]
+    ) as graph:
         yield graph
 
 

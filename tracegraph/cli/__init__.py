@@ -7,6 +7,7 @@ are 0 (done; admitted or reset), 1 (refused, blocked, or a failed expectation), 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -92,6 +93,7 @@ def main() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    logging.getLogger("neo4j").addHandler(logging.NullHandler())
     try:
         app(standalone_mode=True)
     except TracegraphError as error:
