@@ -38,7 +38,7 @@ def asked_pairs(stub: Stub) -> list[tuple[str, str]]:
     return sorted((one.data["later"]["about"], one.data["earlier"]["about"]) for one in stub.of("verify"))
 
 
-def process(workspace: str, stub: Stub, lease: float = 5.0) -> subprocess.Popen[str]:
+def process(workspace: str, stub: Stub, lease: float = 30.0) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", SWEEP, workspace, stub.url, str(lease)], stdout=subprocess.PIPE, text=True
     )

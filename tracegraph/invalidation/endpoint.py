@@ -105,6 +105,10 @@ class Endpoint:
             )
         return self._client
 
+    def prepare(self) -> None:
+        """Load the client library, which takes its time, before anything is claimed."""
+        _ = self.client
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()

@@ -59,7 +59,7 @@ class Ledger:
 
     async def evidence(self, ids: Iterable[str]) -> dict[str, Evidence]:
         """Items as a model may read them; erased ones are left out."""
-        rows = await self._chunked("evidence", set(ids))
+        rows = await self._chunked("evidence", set(ids), now=self.now())
         return {row["id"]: Evidence(**{**row, "receipts": tuple(row["receipts"])}) for row in rows}
 
     async def settled(

@@ -581,6 +581,7 @@ class Invalidation:
 
     async def _dialects(self, ledger: Ledger) -> None:
         if self.endpoint is not None:
+            self.endpoint.prepare()
             for row in await ledger.dialects(self.endpoint.name):
                 self.endpoint.dialects.setdefault(row.pop("model"), Dialect(**row))
             self._kept = dict(self.endpoint.dialects)
