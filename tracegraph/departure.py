@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracegraph.admission import gates
+from tracegraph.admission.pin import pin
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import Depart, Model, digest, sha256
@@ -73,22 +74,14 @@ def read_ticket(keys: Keys, token: str, *, workspace: str, principal: str) -> Ti
 
 async def checkpoint(tx: Tx, moment: Moment, act: Depart) -> dict[str, Any]:
     """The departure's row: the items that stand, are readable, and are of this task or of none, at this epoch."""
-    who = await tx.row(
-        "admission/open",
-        workspace=moment.workspace,
-        principal=act.principal,
-        role=act.role,
-        task=act.task,
-        now=moment.now,
-        checkpoint=None,
-        known_at=None,
+    here = await pin(
+        tx, moment.workspace, principal=act.principal, role=act.role, task=act.task, now=moment.now
     )
-    assert who is not None
-    if not who["known_principal"]:
+    if not here.known_principal:
         raise TracegraphError(
             f"The principal {act.principal!r} is not known in this workspace.", code="unknown_principal"
         )
-    if not who["held"]:
+    if not here.held:
         raise TracegraphError(f"{act.principal!r} does not hold the role {act.role!r}.", code="role_not_held")
     before = moment.epoch - 1
     candidates = await tx.row(

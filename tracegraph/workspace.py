@@ -10,7 +10,7 @@ from tracegraph import audit
 from tracegraph.admission.decision import Asked, decide
 from tracegraph.admission.private import Experience, recall
 from tracegraph.admission.reading import read
-from tracegraph.admission.view import View, open_view, read_view
+from tracegraph.admission.view import View, open_view, pin_view, read_view
 from tracegraph.audit import CycleReport, Exposure, Version, Why
 from tracegraph.chain import Verification, verify
 from tracegraph.departure import depart, read_ticket
@@ -402,7 +402,8 @@ class Workspace:
         Raises `view_invalid`, `view_expired`, or `view_stale` with its reasons.
         """
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=role, task=task)
-        return await open_view(self.graph, self.id, claims, now=self._moment())
+        here = await pin_view(self.graph, self.id, claims, now=self._moment())
+        return await open_view(self.graph, self.id, claims, here)
 
     async def read(
         self,

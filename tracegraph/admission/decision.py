@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracegraph.admission import cover, gates
+from tracegraph.admission.pin import Pin, pin
 from tracegraph.admission.view import Issued, admitted, issue
 from tracegraph.departure import SECOND, Ticket
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import Coverage, Pairs, Policy, Result, instant, iso, micros, new_id, sha256
 from tracegraph.signing import Keys
-from tracegraph.write import lock, stored_policy
 
 if TYPE_CHECKING:
     from tracegraph.invalidation.pipeline import Invalidation
@@ -82,13 +82,13 @@ async def decide(
 ) -> Result:
     """Decide one return and record it as a cycle; what it rests on is verified first (DESIGN §8)."""
     verifier = invalidation is not None
-    pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, clock(), verifier=verifier))
+    pinned = await graph.under_lock(lambda tx: settle(tx, workspace, asked, clock(), verifier=verifier))
     departed = None if asked.ticket is None else (asked.ticket.checkpoint, asked.ticket.epoch)
     pairs: Pairs | None = None
     if invalidation and pinned.refused is None and not asked.preview and pinned.policy.verification != "none":
         back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
         pairs = await invalidation.check(invalidation.ledger(graph, workspace, clock), back, departed)
-        pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, clock(), verifier=verifier))
+        pinned = await graph.under_lock(lambda tx: settle(tx, workspace, asked, clock(), verifier=verifier))
     back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
 
     async def read(tx: Tx) -> tuple[Decided, dict[str, dict[str, Any]]]:
@@ -156,15 +156,12 @@ async def _scores(
     return cover.relevance(query, {item["id"]: item["content"] for item in (row["items"] if row else [])})
 
 
-async def pin(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bool = False) -> Pinned:
-    """Take the latest epoch and this moment, and refuse what can be refused before the gates, in DESIGN §5's order."""
-    locked = await lock(tx, workspace)
-    now = max(now, locked["recorded_at"] or locked["created_at"])
-    latest = int(locked["epoch"])
+async def settle(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bool = False) -> Pinned:
+    """Pin the clocks and the policy, and refuse what can be refused before the gates, in DESIGN §5's order."""
     known_at = asked.known_at
-    who = await tx.row(
-        "admission/open",
-        workspace=workspace,
+    here = await pin(
+        tx,
+        workspace,
         principal=asked.principal,
         role=asked.role,
         task=asked.task,
@@ -172,43 +169,42 @@ async def pin(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bool 
         checkpoint=asked.ticket.checkpoint if asked.ticket else None,
         known_at=micros(known_at) if isinstance(known_at, datetime) else None,
     )
-    assert who is not None
     if asked.ticket is not None:
-        _check_ticket(asked.ticket, who, now)
-    policy = stored_policy(locked["policy"]).resolved(verifier=verifier).tightened(asked.policy)
-    epoch = latest if known_at is None else who["known"] if isinstance(known_at, datetime) else known_at
-    if not 0 <= epoch <= latest:
-        raise TracegraphError(f"known_at {epoch} is not an epoch: the latest is {latest}.", code="invalid_record")
+        _check_ticket(asked.ticket, here)
+    policy = here.policy.resolved(verifier=verifier).tightened(asked.policy)
+    epoch = here.epoch if known_at is None else here.known if isinstance(known_at, datetime) else known_at
+    if not 0 <= epoch <= here.epoch:
+        raise TracegraphError(f"known_at {epoch} is not an epoch: the latest is {here.epoch}.", code="invalid_record")
     if asked.ticket is not None and epoch < asked.ticket.epoch:
         raise TracegraphError(
             f"known_at {epoch} is before the departure at epoch {asked.ticket.epoch}.", code="invalid_record"
         )
-    valid_at = now if asked.valid_at is None else micros(asked.valid_at)
+    valid_at = here.now if asked.valid_at is None else micros(asked.valid_at)
     refused: Literal["unknown_principal", "role_not_held"] | None = None
-    if not who["known_principal"]:
+    if not here.known_principal:
         refused = "unknown_principal"
-    elif not who["held"]:
+    elif not here.held:
         refused = "role_not_held"
     return Pinned(
-        clocks=gates.Clocks(valid_at=valid_at, epoch=epoch, now=now, latest=latest),
+        clocks=gates.Clocks(valid_at=valid_at, epoch=epoch, now=here.now, latest=here.epoch),
         policy=policy,
-        revision=locked["policy"]["revision"],
+        revision=here.revision,
         refused=refused,
     )
 
 
-def _check_ticket(ticket: Ticket, who: Mapping[str, Any], now: int) -> None:
-    if who["checkpoint"] is None:
+def _check_ticket(ticket: Ticket, here: Pin) -> None:
+    if here.checkpoint is None:
         raise TracegraphError("The ticket's departure is not in this database.", code="invalid_ticket")
-    _check_unused(ticket, who)
-    if now >= ticket.exp * SECOND:
+    _check_unused(ticket, here)
+    if here.now >= ticket.exp * SECOND:
         raise TracegraphError(f"The ticket expired at {iso(ticket.exp * SECOND)}.", code="ticket_expired")
 
 
-def _check_unused(ticket: Ticket, who: Mapping[str, Any]) -> None:
-    if who["last"] != ticket.checkpoint:
+def _check_unused(ticket: Ticket, here: Pin) -> None:
+    if here.last != ticket.checkpoint:
         raise TracegraphError("A later departure replaced this ticket.", code="ticket_consumed")
-    if not who["absent"]:
+    if not here.absent:
         raise TracegraphError("The ticket was used, or a join ended its absence.", code="ticket_consumed")
 
 
@@ -297,24 +293,20 @@ async def _conclude(
     }
 
     async def work(tx: Tx) -> None:
-        await lock(tx, workspace)
-        who = await tx.row(
-            "admission/open",
-            workspace=workspace,
+        here = await pin(
+            tx,
+            workspace,
             principal=asked.principal,
             role=asked.role,
             task=asked.task,
             now=pinned.clocks.now,
-            checkpoint=None,
-            known_at=None,
         )
-        assert who is not None
         if asked.ticket is not None:
-            _check_unused(asked.ticket, who)
+            _check_unused(asked.ticket, here)
             checkpoint: str | None = asked.ticket.checkpoint
         else:
-            ends = decided.decision in ("admitted", "reset") and not asked.preview and who["absent"]
-            checkpoint = who["last"] if ends else None
+            ends = decided.decision in ("admitted", "reset") and not asked.preview and here.absent
+            checkpoint = here.last if ends else None
         await tx.run(
             "admission/record",
             workspace=workspace,

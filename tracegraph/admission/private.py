@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tracegraph.admission import cover
-from tracegraph.admission.view import absent, open_view
+from tracegraph.admission.view import open_view, pin_view
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import Model, instant
 
@@ -28,9 +28,10 @@ async def recall(
 
     Nothing while the owner is absent in the view's role and task. Otherwise raises what `open_view` raises.
     """
-    if await absent(graph, workspace, claims):
+    here = await pin_view(graph, workspace, claims, now=now)
+    if here.absent:
         return []
-    view = await open_view(graph, workspace, claims, now=now)
+    view = await open_view(graph, workspace, claims, here)
     shown = {item.id for item in view.items}
 
     async def work(tx: Tx) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from tracegraph.admission import gates
-from tracegraph.admission.decision import Asked, pin
+from tracegraph.admission.decision import Asked, settle
 from tracegraph.admission.view import admitted
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
@@ -26,7 +26,7 @@ async def read(
 ) -> tuple[AdmittedItem, ...]:
     """The items, by key and id. Raises `unknown_principal` and `role_not_held`."""
     asked = Asked(principal=principal, role=role, task=task, valid_at=valid_at, known_at=known_at)
-    pinned = await graph.under_lock(lambda tx: pin(tx, workspace, asked, now))
+    pinned = await graph.under_lock(lambda tx: settle(tx, workspace, asked, now))
     if pinned.refused is not None:
         raise TracegraphError(f"{principal!r} may not read as {role!r}.", code=pinned.refused)
     back = gates.Return(role, task, None, pinned.policy)

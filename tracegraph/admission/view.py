@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from tracegraph.admission import cover, gates
+from tracegraph.admission.pin import Pin, pin
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import AdmittedItem, Coverage, Model, Policy, instant, iso, sha256
 from tracegraph.signing import Keys
-from tracegraph.write import lock
 
 SECOND = 1_000_000
 
@@ -105,43 +105,23 @@ def read_view(
     return claims
 
 
-async def absent(graph: Graph, workspace: str, claims: Mapping[str, Any]) -> bool:
-    """Whether the view's owner has departed in its role and task and not returned."""
-
-    async def work(tx: Tx) -> bool:
-        row = await _who(tx, workspace, claims, now=0)
-        return bool(row["absent"])
-
-    return await graph.read(work)
-
-
-async def _who(tx: Tx, workspace: str, claims: Mapping[str, Any], now: int) -> dict[str, Any]:
-    row = await tx.row(
-        "admission/open",
-        workspace=workspace,
-        principal=claims["sub"],
-        role=claims["role"],
-        task=claims["task"],
-        now=now,
-        checkpoint=None,
-        known_at=None,
+async def pin_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, now: int) -> Pin:
+    """Where the view's owner stands at this moment."""
+    return await graph.under_lock(
+        lambda tx: pin(
+            tx, workspace, principal=claims["sub"], role=claims["role"], task=claims["task"], now=now
+        )
     )
-    assert row is not None
-    return row
 
 
-async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, now: int) -> View:
+async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], here: Pin) -> View:
     """Check a view before exposure, as of this moment and the latest epoch.
 
     Raises `view_expired`, `view_invalid` when its digests or budgets do not hold, and `view_stale` with the reasons
     when its role, an item's gates or the coverage of the obligations then open no longer hold.
     """
 
-    async def pin(tx: Tx) -> tuple[int, int]:
-        locked = await lock(tx, workspace)
-        return locked["epoch"], max(now, locked["recorded_at"] or locked["created_at"])
-
-    latest, moment = await graph.under_lock(pin)
+    moment, latest = here.now, here.epoch
     if moment >= claims["exp"] * SECOND:
         raise TracegraphError(f"The view expired at {iso(claims['exp'] * SECOND)}.", code="view_expired")
 
@@ -152,7 +132,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, 
         policy = Policy(**json.loads(cycle["policy"]))
         why = dict(cycle["why"])
         items = await _contents(tx, workspace, claims, policy)
-        await _check_current(tx, workspace, claims, policy, gates.Clocks(moment, latest, moment, latest))
+        await _check_current(tx, workspace, claims, policy, gates.Clocks(moment, latest, moment, latest), here.held)
         expires, valid_at = instant(claims["exp"] * SECOND), instant(cycle["valid_at"])
         assert expires is not None
         assert valid_at is not None
@@ -220,10 +200,9 @@ async def _contents(
 
 
 async def _check_current(
-    tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy, clocks: gates.Clocks
+    tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy, clocks: gates.Clocks, held: bool
 ) -> None:
-    who = await _who(tx, workspace, claims, clocks.now)
-    if not who["held"]:
+    if not held:
         raise TracegraphError(
             f"{claims['sub']!r} no longer holds the role {claims['role']!r}.",
             code="view_stale",
