@@ -25,6 +25,9 @@ _ALGORITHM = "EdDSA"
 _TYPES: dict[Purpose, str] = {"ticket": "tracegraph-ticket+jws", "view": "tracegraph-view+jws"}
 _CODES: dict[Purpose, Code] = {"ticket": "invalid_ticket", "view": "view_invalid"}
 
+_UNUSABLE = (ValueError, TypeError, KeyError, OSError, RecursionError)
+"""What a key file, or a token that names one, can raise when it is none."""
+
 warnings.filterwarnings("ignore", message="EdDSA is deprecated")  # the name RFC 9864 replaces; the promise is EdDSA
 
 
@@ -48,14 +51,23 @@ class Keys:
     def sign(self, purpose: Purpose, claims: Mapping[str, Any]) -> str:
         """A compact JWS over the claims' JSON."""
         from joserfc import jws
+        from joserfc.errors import JoseError
 
-        key = self._key(self.current())
+        try:
+            key = self._key(self.current())
+            if not key.is_private:
+                raise ValueError("the private half is missing")
+        except (JoseError, *_UNUSABLE) as error:
+            raise Unavailable(
+                f"The signing key in {self.folder} cannot be used ({type(error).__name__}).",
+                hint="Put the key back, or move the folder away: the next signature makes a new key.",
+            ) from None
         header = {"alg": _ALGORITHM, "kid": key.thumbprint(), "typ": _TYPES[purpose]}
         payload = json.dumps({"iss": ISSUER, **claims}, separators=(",", ":"), ensure_ascii=False).encode()
         return jws.serialize_compact(header, payload, key, algorithms=[_ALGORITHM])
 
     def verify(self, purpose: Purpose, token: str) -> dict[str, Any]:
-        """The claims of a token that one of these keys signed for this purpose, else `invalid_ticket`/`view_invalid`."""
+        """The claims of a token that one of these keys signed for this purpose; else `invalid_ticket`, `view_invalid`."""
         from joserfc import jws
         from joserfc.errors import JoseError
 
@@ -73,7 +85,7 @@ class Keys:
             key = self._key(str(header["kid"]))
             payload = jws.deserialize_compact(token.encode(), key, algorithms=[_ALGORITHM]).payload
             claims = json.loads(payload)
-        except (JoseError, ValueError, KeyError, AttributeError, TypeError):
+        except (JoseError, AttributeError, *_UNUSABLE):
             raise refused from None
         if not isinstance(claims, dict) or claims.get("iss") != ISSUER:
             raise refused
@@ -88,12 +100,15 @@ class Keys:
             kid = self._create()
         except OSError as error:
             raise Unavailable(f"The key folder cannot be read: {error.strerror}.") from None
+        own = self.folder / f"{kid}.current"
+        self._write(own.name, kid)
         try:
-            with os.fdopen(os.open(pointer, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(kid)
+            os.link(own, pointer)  # whole at once, and only if no other process was faster
         except FileExistsError:
             (self.folder / f"{kid}.json").unlink()
             return self.current()
+        finally:
+            own.unlink()
         return kid
 
     def rotate(self) -> str:
