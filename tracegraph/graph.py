@@ -155,16 +155,24 @@ class Graph:
         except _Rollback as done:
             return cast(T, done.value)
 
-    async def ready(self) -> None:
-        """Connect, and bring the schema to this version; safe by several processes at once."""
+    async def answers(self) -> None:
+        """Connect once, without retries; `unavailable` when that fails."""
         with server_faults():
             await self._driver.verify_connectivity()
+
+    async def schema(self) -> int:
+        """The version of the schema that is in place; 0 when there is none."""
 
         async def version(tx: Tx) -> int:
             row = await tx.row("schema/version")
             return int(row["version"] or 0) if row else 0
 
-        found = await self.read(version)
+        return await self.read(version)
+
+    async def ready(self) -> None:
+        """Connect, and bring the schema to this version; safe by several processes at once."""
+        await self.answers()
+        found = await self.schema()
         if found > SCHEMA_VERSION:
             raise Unavailable(
                 f"The database has schema {found}; this tracegraph knows {SCHEMA_VERSION}.",
@@ -238,12 +246,7 @@ async def connect(
     Arguments default to NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD and NEO4J_DATABASE; with no URI at all,
     the embedded Neo4j is started, or found running, and left running. Raises `unavailable`.
     """
-    from neo4j import AsyncGraphDatabase
-
     uri = uri or os.environ.get("NEO4J_URI")
-    username = username or os.environ.get("NEO4J_USERNAME") or "neo4j"
-    password = password or os.environ.get("NEO4J_PASSWORD")
-    database = database or os.environ.get("NEO4J_DATABASE")
     if uri is None:
         import anyio.to_thread
 
@@ -251,6 +254,25 @@ async def connect(
 
         server = await anyio.to_thread.run_sync(embedded.start)
         uri, username, password = server.bolt_uri, server.username, server.password
+    async with reach(uri, username=username, password=password, database=database) as graph:
+        await graph.ready()
+        yield graph
+
+
+@asynccontextmanager
+async def reach(
+    uri: str,
+    *,
+    username: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+) -> AsyncIterator[Graph]:
+    """A graph on this server as it is: nothing is started, no schema made; the first query connects."""
+    from neo4j import AsyncGraphDatabase
+
+    username = username or os.environ.get("NEO4J_USERNAME") or "neo4j"
+    password = password or os.environ.get("NEO4J_PASSWORD")
+    database = database or os.environ.get("NEO4J_DATABASE")
     try:
         driver = AsyncGraphDatabase.driver(
             uri,
@@ -266,10 +288,9 @@ async def connect(
         raise Unavailable(f"NEO4J_URI cannot be used: {error}.", hint="For example bolt://127.0.0.1:7687.") from None
     graph = Graph(driver, database)
     try:
-        await graph.ready()
         yield graph
     finally:
         await graph.close()
 
 
-__all__ = ["Graph", "TracegraphError", "Tx", "connect", "cypher", "server_faults"]
+__all__ = ["Graph", "TracegraphError", "Tx", "connect", "cypher", "reach", "server_faults"]

@@ -86,6 +86,37 @@ def _server_lines(server: Any) -> list[str]:
 
 
 @app.command(rich_help_panel=SERVER)
+def doctor(
+    version: Annotated[str | None, typer.Option("--neo4j-version", help="Which embedded server.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Look whether this installation and its server are fit for work, and say what to do. Exit code 1 on a failure.
+
+    Looks at Java, the jars and their hashes, key files, disk, model, server, schema, indexes and clock; starts
+    nothing and changes nothing.
+
+    Example: tracegraph doctor --json
+    """
+    from tracegraph.doctor import doctor as look
+
+    found = run(lambda: look(version))
+    failed = any(one.status == "failure" for one in found)
+    marks = {"ok": "ok     ", "warning": "warning", "failure": "FAILURE"}
+    show(
+        {"fit": not failed, "findings": found},
+        as_json,
+        [
+            line
+            for one in found
+            for line in (f"{marks[one.status]}  {one.what}: {one.detail}", f"         {one.hint}" if one.hint else None)
+            if line is not None
+        ],
+    )
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=SERVER)
 def demo(as_json: Json = False) -> None:
     """Play the paper's travel case and explain each decision.
 

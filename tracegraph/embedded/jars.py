@@ -105,21 +105,23 @@ def fetch(lock: Lock, progress: bool | None = None) -> str:
     folder = jar_dir()
     with faults_of_the_disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        missing = _verify(lock, folder)
+        missing = missing_jars(lock, folder)
         if missing:
             with held(folder / "fetch.lock", "another process that is downloading Neo4j"):
                 missing = [jar for jar in missing if not (folder / jar.path).exists()]
                 if missing:
                     need_space(folder, sum(jar.size for jar in missing) + SPARE)
                     _download(lock.version, missing, folder, progress)
-            if _verify(lock, folder):
+            if missing_jars(lock, folder):
                 raise Unavailable(
                     f"Jars vanished from {folder} while they were fetched.", hint="Start again."
                 )
     return os.pathsep.join(str(folder / jar.path) for jar in lock.jars)
 
 
-def _verify(lock: Lock, folder: Path) -> list[Jar]:
+def missing_jars(lock: Lock, folder: Path) -> list[Jar]:
+    """Those of the lock's jars that are not there; `unavailable` when one that is there has another hash."""
+
     def check(jar: Jar) -> Jar | None:
         try:
             with (folder / jar.path).open("rb") as file:
