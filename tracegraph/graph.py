@@ -268,12 +268,14 @@ async def reach(
     database: str | None = None,
 ) -> AsyncIterator[Graph]:
     """A graph on this server as it is: nothing is started, no schema made; the first query connects."""
-    from neo4j import AsyncGraphDatabase
+    from neo4j import AsyncGraphDatabase, exceptions
 
     username = username or os.environ.get("NEO4J_USERNAME") or "neo4j"
     password = password or os.environ.get("NEO4J_PASSWORD")
     database = database or os.environ.get("NEO4J_DATABASE")
     try:
+        for text in (uri, username, password or "", database or ""):
+            text.encode()
         driver = AsyncGraphDatabase.driver(
             uri,
             auth=(username, password) if password else None,
@@ -284,8 +286,11 @@ async def reach(
             max_transaction_retry_time=RETRY_SECONDS,
             user_agent="tracegraph",
         )
-    except ValueError as error:
-        raise Unavailable(f"NEO4J_URI cannot be used: {error}.", hint="For example bolt://127.0.0.1:7687.") from None
+    except (exceptions.ConfigurationError, ValueError, TypeError, AttributeError):
+        raise Unavailable(  # without the driver's words: they repeat the address, and a password put into it
+            "The server's address, user, password or database cannot be used as given.",
+            hint="NEO4J_URI is for example bolt://127.0.0.1:7687; user and password are given apart from it.",
+        ) from None
     graph = Graph(driver, database)
     try:
         yield graph

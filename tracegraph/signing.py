@@ -67,7 +67,7 @@ class Keys:
         return jws.serialize_compact(header, payload, key, algorithms=[_ALGORITHM])
 
     def verify(self, purpose: Purpose, token: str) -> dict[str, Any]:
-        """The claims of a token that one of these keys signed for this purpose; else `invalid_ticket`, `view_invalid`."""
+        """The claims that one of these keys signed for this purpose, else `invalid_ticket` or `view_invalid`."""
         from joserfc import jws
         from joserfc.errors import JoseError
 

@@ -26,6 +26,7 @@ from tracegraph.model import (
     Id,
     Item,
     Model,
+    Note,
     Obligation,
     Pairs,
     Policy,
@@ -51,16 +52,38 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 
-class _Names(Model):
+class Arguments(Model):
     """The arguments that name something: checked like ids."""
 
     workspace: Id | None = None
     owner: Id | None = None
+    author: Id | None = None
+    batch_id: Id | None = None
     principal: Id | None = None
     role: Id | None = None
     task: Id | None = None
     purpose: Id | None = None
     workload: Id | None = None
+    query: Note | None = None
+    item: Id | None = None
+    cycle: Id | None = None
+    key: Id | None = None
+    scope: Id | None = None
+    kind: Id | None = None
+
+
+def _need(**names: Any) -> None:
+    """Refuse a name that is not given, and check the others."""
+    for name, value in names.items():
+        if value is None:
+            raise TracegraphError(f"The {name} must be given.", code="invalid_record")
+    Arguments(**names)
+
+
+def _need_kind(value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        message = f"It takes {kind.__name__}, not {type(value).__name__}."
+        raise TracegraphError(message, code="invalid_record")
 
 
 def _now() -> datetime:
@@ -78,7 +101,8 @@ async def open_workspace(
     invalidation: Invalidation | None = None,
 ) -> Workspace:
     """Open a workspace, or create it when an owner is given. See `Graph.workspace`."""
-    _Names(workspace=id, owner=owner)
+    _need(workspace=id)
+    Arguments(owner=owner)
     first = Policy().changed(policy or {}).model_dump(mode="json")
     tick = clock or _now
 
@@ -123,19 +147,22 @@ class Workspace:
         return micros(self._clock())
 
     async def _commit(self, acts: Sequence[Act], author: str | None, batch_id: str | None = None) -> Committed:
-        _Names(principal=author)
+        Arguments(author=author, batch_id=batch_id)
         return await commit(self.graph, self.id, acts, author=author, now=self._moment(), batch_id=batch_id)
 
     # --- recording ---
 
     async def record(self, *items: Item, author: str | None = None, batch_id: str | None = None) -> Committed:
         """Record versions of facts and constraints, with their receipts, as one batch (paper §3.1)."""
+        for item in items:
+            _need_kind(item, Item)
         return await self._commit(items, author, batch_id)
 
     async def open_obligation(
         self, obligation: Obligation, *, author: str | None = None, batch_id: str | None = None
     ) -> Committed:
         """Record what a role owes, the evidence it needs, and its first frontier."""
+        _need_kind(obligation, Obligation)
         return await self._commit([obligation], author, batch_id)
 
     async def advance(
@@ -225,8 +252,8 @@ class Workspace:
         act = Grant(
             role=role,
             principal=principal,
-            read=tuple(read),
-            write=tuple(write),
+            read=read,
+            write=write,
             valid_from=valid_from,
             valid_to=valid_to,
         )
@@ -246,8 +273,8 @@ class Workspace:
         """Forbid a role to read or write scopes; beats any grant. The owner's alone."""
         act = Grant(
             role=role,
-            read=tuple(read),
-            write=tuple(write),
+            read=read,
+            write=write,
             deny=True,
             valid_from=valid_from,
             valid_to=valid_to,
@@ -280,7 +307,7 @@ class Workspace:
 
     async def depart(self, *, principal: str, role: str, task: str) -> str:
         """Leave in a role and a task; returns the signed ticket that `admit` takes."""
-        _Names(principal=principal, role=role, task=task)
+        _need(principal=principal, role=role, task=task)
         return await depart(
             self.graph, self._keys, self.id, principal=principal, role=role, task=task, now=self._moment()
         )
@@ -306,7 +333,8 @@ class Workspace:
         """
         if not ticket:
             raise TracegraphError(f"{principal!r} has no ticket.", code="not_absent")
-        _Names(principal=principal, purpose=purpose, workload=workload)
+        _need(principal=principal)
+        Arguments(purpose=purpose, workload=workload, query=query)
         read = read_ticket(self._keys, ticket, workspace=self.id, principal=principal)
         valid_at, known_at = _clocks(valid_at, known_at, as_of)
         asked = Asked(
@@ -340,7 +368,8 @@ class Workspace:
         policy: Mapping[str, Any] | None = None,
     ) -> Result:
         """Decide the entry of one who was never here or lost the ticket; ends an absence in this role and task."""
-        _Names(principal=principal, role=role, task=task, purpose=purpose, workload=workload)
+        _need(principal=principal, role=role, task=task)
+        Arguments(purpose=purpose, workload=workload, query=query)
         valid_at, known_at = _clocks(valid_at, known_at, as_of)
         asked = Asked(
             principal=principal,
@@ -401,6 +430,7 @@ class Workspace:
 
         Raises `view_invalid`, `view_expired`, or `view_stale` with its reasons.
         """
+        _need(principal=principal)
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=role, task=task)
         here = await pin_view(self.graph, self.id, claims, now=self._moment())
         return await open_view(self.graph, self.id, claims, here)
@@ -419,7 +449,7 @@ class Workspace:
 
         Raises `unknown_principal`, `role_not_held`.
         """
-        _Names(principal=principal, role=role, task=task)
+        _need(principal=principal, role=role, task=task)
         valid_at, known_at = _clocks(valid_at, known_at, as_of)
         return await read(
             self.graph,
@@ -445,11 +475,13 @@ class Workspace:
     ) -> Committed:
         """Keep a private memory, grounded in at least one item."""
         named = {} if id is None else {"id": id}
-        act = Remember(principal=principal, content=content, grounded_in=tuple(grounded_in), **named)
+        act = Remember(principal=principal, content=content, grounded_in=grounded_in, **named)
         return await self._commit([act], principal, batch_id)
 
     async def recall(self, view: str | None, *, principal: str, query: str | None = None) -> list[Experience]:
         """The principal's memories that the view lets it use; none without a view or while absent."""
+        _need(principal=principal)
+        Arguments(query=query)
         if view is None:
             return []
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=None, task=None)
@@ -459,6 +491,7 @@ class Workspace:
 
     async def cycle(self, cycle_id: str) -> CycleReport:
         """One recorded return with every reason, those its caller was not told included."""
+        _need(cycle=cycle_id)
         return await audit.cycle(self.graph, self.id, cycle_id)
 
     async def why(self, item: str, cycle_id: str) -> Why:
@@ -466,16 +499,20 @@ class Workspace:
 
         `tracegraph.audit.render_why` says it in words. Raises `unknown_item`.
         """
+        _need(item=item, cycle=cycle_id)
         return await audit.why(self.graph, self.id, item, cycle_id)
 
     async def history(
         self, key: str, *, scope: str | None = None, kind: str | None = None
     ) -> tuple[Version, ...]:
         """Every version of the identities with this key, on both clocks, in their order."""
+        _need(key=key)
+        Arguments(scope=scope, kind=kind)
         return await audit.history(self.graph, self.id, key, scope=scope, kind=kind)
 
     async def exposure(self, item: str) -> Exposure:
         """Every view that admitted an item, who opened it, and what has ended the item since."""
+        _need(item=item)
 
         async def pin(tx: Tx) -> tuple[int, int]:
             locked = await lock(tx, self.id)
@@ -486,6 +523,7 @@ class Workspace:
 
     async def replay(self, cycle_id: str) -> Replay:
         """Decide a recorded return again from the graph, and say what comes out otherwise."""
+        _need(cycle=cycle_id)
         return await replay(self.graph, self.id, cycle_id)
 
     async def verify(self, *, progress: Callable[[int, int], None] | None = None) -> Verification:

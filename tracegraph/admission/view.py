@@ -99,9 +99,12 @@ def read_view(
 ) -> dict[str, Any]:
     """The claims of a view whose signature and identity hold, else `view_invalid`."""
     claims = keys.verify("view", token)
-    for name, wanted in (("workspace", workspace), ("sub", principal), ("role", role), ("task", task)):
-        if wanted is not None and claims.get(name) != wanted:
-            raise TracegraphError(f"The view was issued for another {name}.", code="view_invalid")
+    stated = {"role": role, "task": task}
+    wanted = {"workspace": workspace, "sub": principal} | {k: v for k, v in stated.items() if v is not None}
+    for name, value in wanted.items():
+        if claims.get(name) != value:
+            what = "principal" if name == "sub" else name
+            raise TracegraphError(f"The view was issued for another {what}.", code="view_invalid")
     return claims
 
 
@@ -221,7 +224,7 @@ async def _check_current(
     assert candidates is not None
     own = {id for id, _ in claims["items"]}
     found = await gates.judge(tx, workspace, own | set(candidates["current"]), back, clocks)
-    broken = {id: sorted(found[id].reasons) for id in sorted(own) if not found[id].eligible()}
+    broken = {id: _told(found[id]) for id in sorted(own) if not found[id].eligible()}
     if broken:
         raise TracegraphError(
             f"{len(broken)} of {len(own)} items no longer pass: "
@@ -232,6 +235,11 @@ async def _check_current(
         )
     if not claims["reset"]:
         _check_coverage(found, candidates["current"], own, policy)
+
+
+def _told(one: gates.Judged) -> list[str]:
+    """An item's reasons, as far as one may learn them who may not read it now."""
+    return sorted(one.reasons if one.readable() else one.reasons & gates.AUTHORIZATION)
 
 
 def _check_coverage(
