@@ -267,7 +267,7 @@ class Check:
                 case Grant():
                     self._grant(act)
                 case Verdict():
-                    self._verdict(act)
+                    await self._verdict(act)
                 case Remember():
                     self._remember(act)
                 case SetPolicy():
@@ -301,6 +301,7 @@ class Check:
         )
         assert found is not None
         self.writable = {row["id"]: set(row["writable"]) for row in found["authors"]}
+        self.roles = {row["id"]: row["roles"] for row in found["authors"]}
         self.items = {row["id"]: row for row in found["items"]}
         self.receipts = {row["id"]: row for row in found["receipts"]}
         self.words = {row["id"]: row["texts"] for row in found["quoted"]}
@@ -632,7 +633,7 @@ class Check:
 
     # verdicts, experiences, departures
 
-    def _verdict(self, act: Verdict) -> None:
+    async def _verdict(self, act: Verdict) -> None:
         later, earlier = self._target(act.later), self._target(act.earlier)
         self._may_write([earlier["scope"]])
         for row in (later, earlier):
@@ -643,7 +644,7 @@ class Check:
         if says not in ("proposed", "uncertain"):
             if act.confidence is not None and act.confidence < self.moment.policy.confidence:
                 says, cause = "uncertain", "confidence"
-            if act.quote is not None and not self._quoted(act.later, act.quote):
+            if act.quote is not None and not await self._quoted(act.later, act.quote):
                 says, cause = "uncertain", "quote"
         edge: dict[str, Any] = {
             "id": act.id,
@@ -676,10 +677,33 @@ class Check:
         )
         self.out.ids.append(act.id)
 
-    def _quoted(self, later: str, quote: str) -> bool:
-        """Whether the quote stands in the later item's words or its receipts' text (DESIGN §8)."""
+    async def _quoted(self, later: str, quote: str) -> bool:
+        """Whether the quote stands in the later item's words or its receipts' text (DESIGN §8).
+
+        Words that the author may not read never count: a verdict would tell whether a guess at them is right.
+        """
         wanted = folded(quote)
-        return bool(wanted) and any(wanted in folded(text) for text in self.words.get(later, []) if text)
+        texts = self.words.get(later, [])
+        readable = await self._readable({id for one in texts for id in one["items"]})
+        return bool(wanted) and any(
+            wanted in folded(one["text"]) for one in texts if one["text"] and readable.issuperset(one["items"])
+        )
+
+    async def _readable(self, ids: set[str]) -> set[str]:
+        """Which of these items the author may read through some role it holds; the owner reads everything."""
+        from tracegraph.admission import gates
+
+        if self.author == self.moment.owner:
+            return ids
+        now, latest = self.moment.now, self.moment.epoch - 1
+        found: set[str] = set()
+        for role in self.roles.get(self.author, ()):
+            clocks = gates.Clocks(valid_at=now, epoch=latest, now=now, latest=latest)
+            judged = await gates.judge(
+                self.tx, self.moment.workspace, ids, gates.Return(role=role, task=None), clocks
+            )
+            found |= {id for id in ids if judged[id].readable()}
+        return found
 
     def _remember(self, act: Remember) -> None:
         for id in act.grounded_in:

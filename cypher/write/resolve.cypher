@@ -1,12 +1,17 @@
-// What a batch refers to, as it is now: its authors with the scopes they may write, items, receipts, experiences and
-// things that can be withdrawn.
+// What a batch refers to, as it is now: its authors with the roles they hold and the scopes they may write, items,
+// receipts, experiences and things that can be withdrawn.
 // Parameters: $workspace, $now (microseconds), $batch: a map of authors, items, receipts, experiences, withdrawals and
-// quoted (lists of ids; quoted: the items whose words a verdict quotes).
+// quoted (lists of ids; quoted: the items whose words a verdict quotes; each text comes with the items it belongs to).
 RETURN COLLECT {
     UNWIND $batch.authors AS id
     MATCH (author:Principal {workspace: $workspace, id: id})
     RETURN {
       id: id,
+      roles: COLLECT {
+        MATCH (author)-[held:HOLDS]->(role:Role)
+        WHERE held.retired_epoch = 9223372036854775807 AND held.valid_from <= $now < held.valid_to
+        RETURN DISTINCT role.id
+      },
       writable: COLLECT {
         MATCH (author)-[held:HOLDS]->(role:Role)-[grant:MAY_WRITE]->(scope:Scope)
         WHERE held.retired_epoch = 9223372036854775807 AND held.valid_from <= $now < held.valid_to
@@ -45,7 +50,11 @@ RETURN COLLECT {
     MATCH (m:WorkItem {workspace: $workspace, id: id})
     RETURN {
       id: id,
-      texts: [m.content] + COLLECT { MATCH (m)-[:BOUND_TO]->(r:Receipt) WHERE r.text IS NOT NULL RETURN r.text }
+      texts: [{text: m.content, items: [m.id]}] + COLLECT {
+        MATCH (m)-[:BOUND_TO]->(r:Receipt)
+        WHERE r.text IS NOT NULL
+        RETURN DISTINCT {text: r.text, items: COLLECT { MATCH (r)<-[:BOUND_TO]-(bound:WorkItem) RETURN bound.id }}
+      }
     }
   } AS quoted,
   COLLECT {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.conftest import START, Clock, Team
+from tests.security.conftest import START, Team
 from tracegraph import Graph, Item, Receipt, TracegraphError
 from tracegraph.errors import Code
 from tracegraph.graph import Tx
