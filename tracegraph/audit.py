@@ -14,7 +14,7 @@ from tracegraph.admission import gates
 from tracegraph.errors import TracegraphError
 from tracegraph.explanation import render_why
 from tracegraph.graph import Graph, Tx
-from tracegraph.model import Kind, Model, instant
+from tracegraph.model import Kind, Model
 
 __all__ = ["CycleReport", "Exposure", "Version", "Why", "cycle", "exposure", "history", "render_why", "why"]
 
@@ -53,21 +53,15 @@ class CycleReport(Model):
 async def cycle(graph: Graph, workspace: str, cycle_id: str) -> CycleReport:
     """The return `cycle_id` as it was decided; `unknown_item` when there is none."""
 
-    async def work(tx: Tx) -> dict[str, Any] | None:
-        return await tx.row("audit/cycle", workspace=workspace, cycle=cycle_id)
-
-    row = await graph.read(work)
+    row = await _one(graph, "audit/cycle", workspace=workspace, cycle=cycle_id)
     if row is None:
         raise TracegraphError(f"There is no return cycle {cycle_id!r}.", code="unknown_item")
+    selection = json.loads(row["selection"])
     return CycleReport(
         **{
             **row,
-            "valid_at": instant(row["valid_at"]),
-            "uncovered": tuple(row["uncovered"]),
-            "pool": tuple(row["pool"]),
-            "admitted": tuple(row["admitted"]),
-            "rejected": {id: tuple(reasons) for id, reasons in sorted(row["rejected"])},
-            "selection": {id: tuple(reasons) for id, reasons in json.loads(row["selection"]).items()},
+            "rejected": dict(sorted(row["rejected"])),
+            "selection": {id: tuple(reasons) for id, reasons in selection.items()},
         }
     )
 
@@ -315,9 +309,7 @@ async def why(graph: Graph, workspace: str, item: str, cycle_id: str) -> Why:
     """The answer of `cypher/audit/why.cypher`; `unknown_item` when there is no such cycle or item."""
     row = await _one(graph, "audit/why", workspace=workspace, cycle=cycle_id, item=item)
     if row is None:
-        raise TracegraphError(
-            f"There is no return cycle {cycle_id!r} or no item {item!r}.", code="unknown_item"
-        )
+        raise TracegraphError(f"There is no return cycle {cycle_id!r} or no item {item!r}.", code="unknown_item")
     return Why(**{**row, "circle": row["circle"][0] if row["circle"] else ()})
 
 
@@ -436,9 +428,7 @@ async def exposure(graph: Graph, workspace: str, item: str, *, latest: int, now:
     if row is None:
         raise TracegraphError(f"There is no item {item!r}.", code="unknown_item")
     plain = _plain(row)
-    return Exposure(
-        **{**plain, "views": tuple({**view, "ended": ended[view["task"]]} for view in plain["views"])}
-    )
+    return Exposure(**{**plain, "views": tuple({**view, "ended": ended[view["task"]]} for view in plain["views"])})
 
 
 # --- rows -------------------------------------------------------------------------------------------------

@@ -155,9 +155,7 @@ def _found(found: Why, reason: str) -> Iterator[str]:
         case "recorded_later":
             yield f"it was recorded at epoch {item.epoch}; the return saw up to {cycle.epoch}"
         case "wrong_purpose" | "kind_not_allowed" | "wrong_role" | "over_item_budget":
-            yield from (
-                _compared(reason, one.wanted, one.got) for one in found.compared if one.reason == reason
-            )
+            yield from (_compared(reason, one.wanted, one.got) for one in found.compared if one.reason == reason)
         case "missing_receipt":
             if not found.unproven:
                 yield "it has no receipt"

@@ -59,9 +59,7 @@ async def replay(graph: Graph, workspace: str, cycle_id: str) -> Replay:
         "uncovered": cycle["uncovered"],
     }
     if row["admits"] and [list(pair) for pair in recorded["admitted"]] != row["admits"]:
-        recorded["admitted"] = [
-            tuple(pair) for pair in row["admits"]
-        ]  # the view's own word against the cycle's
+        recorded["admitted"] = [tuple(pair) for pair in row["admits"]]  # the view's own word against the cycle's
     differences = tuple(_differences(recorded, again))
     return Replay(
         cycle_id=cycle_id,
@@ -88,9 +86,7 @@ async def _decide(tx: Tx, workspace: str, row: dict[str, Any]) -> dict[str, Any]
     decided = await evaluate(
         tx,
         workspace,
-        gates.Return(
-            cycle["role"], cycle["task"], cycle.get("purpose"), Policy(**json.loads(cycle["policy"]))
-        ),
+        gates.Return(cycle["role"], cycle["task"], cycle.get("purpose"), Policy(**json.loads(cycle["policy"]))),
         gates.Clocks(valid_at=valid_at, epoch=cycle["epoch"], now=now, latest=cycle["authorized_epoch"]),
         None if row["departed"] is None else (row["departed"][0], row["departed"][1]),
         cycle.get("query"),

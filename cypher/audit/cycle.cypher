@@ -2,7 +2,7 @@
 // caller was told.
 // Parameters: $workspace, $cycle.
 // :param workspace => 'trip'
-// :param cycle => 'cycle-…'
+// :param cycle => 'cycle-1'
 MATCH (k:ReturnCycle {workspace: $workspace, id: $cycle})
 RETURN k.id AS cycle_id,
   k.principal AS principal,
@@ -13,7 +13,8 @@ RETURN k.id AS cycle_id,
   k.reason AS reason,
   k.preview AS preview,
   k.epoch AS epoch,
-  k.valid_at AS valid_at,
+  datetime({epochMillis: 0})
+    + duration({seconds: k.valid_at / 1000000, microseconds: k.valid_at % 1000000}) AS valid_at,
   k.coverage AS coverage,
   k.critical AS critical,
   k.uncovered AS uncovered,
