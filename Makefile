@@ -20,6 +20,9 @@ types: .venv/ready
 wheel: .venv/ready
 	$(BIN)/python -m build --wheel --outdir dist
 
+bench: .venv/ready
+	$(BIN)/python benchmarks/speed.py $(BENCH)
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
