@@ -453,8 +453,8 @@ FILES = sorted(path.stem for path in (cypher_folder() / "audit").glob("*.cypher"
 
 def paste(name: str) -> tuple[str, dict[str, str]]:
     """A file's text, and its `:param` lines as expressions."""
-    path = min(cypher_folder().glob(f"[ab]*/{name}.cypher"))  # audit's own, else browser's
-    text = path.read_text(encoding="utf-8")
+    own, drawn = (cypher_folder() / folder / f"{name}.cypher" for folder in ("audit", "browser"))
+    text = (own if own.exists() else drawn).read_text(encoding="utf-8")
     return text, dict(re.findall(r"^// :param (\w+) => (.+)$", text, re.MULTILINE))
 
 
