@@ -13,6 +13,7 @@ from threading import Thread
 from types import SimpleNamespace
 
 import pytest
+from jgo.constants import MAVEN_CENTRAL_URL
 
 from tracegraph.embedded import jars, machine
 from tracegraph.errors import Unavailable
@@ -221,7 +222,7 @@ def test_a_terminal_shows_a_bar(
 def test_the_users_maven_mirror_of_central_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACEGRAPH_MAVEN", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert jars.repository() == jars.CENTRAL
+    assert jars.repository() == MAVEN_CENTRAL_URL
 
     (tmp_path / ".m2").mkdir()
     (tmp_path / ".m2" / "settings.xml").write_text(

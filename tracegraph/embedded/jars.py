@@ -20,7 +20,6 @@ from tracegraph.embedded.machine import faults_of_the_disk, held, need_space
 from tracegraph.errors import Unavailable
 
 DEFAULT_VERSION = "2026.09.0"
-CENTRAL = "https://repo.maven.apache.org/maven2"
 TRIES = 5
 PAUSE = 0.25  # seconds, doubled before each further try
 SPARE = 250_000_000  # bytes to leave free beyond the download
@@ -93,8 +92,12 @@ def repository() -> str:
             for mirror in ElementTree.parse(settings).iterfind(".//{*}mirror"):  # noqa: S314
                 of = {name.strip() for name in mirror.findtext("{*}mirrorOf", "").split(",")}
                 if of & {"*", "central", "external:*"} and "!central" not in of:
-                    return mirror.findtext("{*}url", CENTRAL).strip().rstrip("/")
-    return CENTRAL
+                    url = mirror.findtext("{*}url")
+                    if url:
+                        return url.strip().rstrip("/")
+    from jgo.constants import MAVEN_CENTRAL_URL
+
+    return str(MAVEN_CENTRAL_URL)
 
 
 def fetch(lock: Lock, progress: bool | None = None) -> str:
