@@ -52,19 +52,12 @@ class BreakError(Exception):
         self.found = Break(epoch=epoch, record=record, what=what)
 
 
-async def verify(
-    graph: Graph, workspace: str, *, progress: Callable[[int, int], None] | None = None
-) -> Verification:
+async def verify(graph: Graph, workspace: str, *, progress: Callable[[int, int], None] | None = None) -> Verification:
     """Walk the log up to the latest epoch. `progress` is told the epochs done and in all."""
 
-    async def pin(tx: Tx) -> tuple[int, dict[str, Any]]:
-        locked = await lock(tx, workspace)
-        row = await tx.row("audit/verify/begin", workspace=workspace)
-        assert row is not None
-        return locked["epoch"], row
-
-    latest, begin = await graph.under_lock(pin)
-    walk = _Walk(graph, workspace, latest)
+    locked, begin = await graph.under_lock(lambda tx: pin(tx, workspace))
+    latest = int(locked["epoch"])
+    walk = Walk(graph, workspace, latest, PAGE)
     broken: Break | None = None
     try:
         walk.begin(begin)
@@ -85,11 +78,27 @@ async def verify(
     )
 
 
+async def pin(tx: Tx, workspace: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The latest epoch, as the lock found it, and what a walk begins with."""
+    locked = await lock(tx, workspace)
+    row = await tx.row("audit/verify/begin", workspace=workspace)
+    assert row is not None
+    return locked, row
+
+
+Visit = Callable[[int, str, str, Mapping[str, Any]], None]
+"""Is told of each sound record: its epoch, its subject, its act, and its row of the graph."""
+
+
 @dataclass
-class _Walk:
+class Walk:
+    """A walk of the log from its beginning, a page at a time. Raises `BreakError`."""
+
     graph: Graph
     workspace: str
     latest: int
+    size: int
+    visit: Visit | None = None
     at: int = 0
     recorded_at: int = 0
     previous: str | None = None
@@ -109,7 +118,7 @@ class _Walk:
         """The workspace and its first policy, which the first epoch builds on."""
         if row["policy"] is None:
             raise BreakError(0, "policy 1", "the first revision of the policy is missing")
-        policy = {name: value for name, value in row["policy"].items() if name not in _KEPT_BESIDE}
+        policy = {name: value for name, value in row["policy"].items() if name not in KEPT_BESIDE}
         del policy["revision"]
         self.previous = workspace_digest(self.workspace, row["owner"], policy, row["recorded_at"])
         if row["digest"] != self.previous:
@@ -122,12 +131,12 @@ class _Walk:
             raise BreakError(row["highest"], None, f"the workspace's last epoch is {self.latest}")
         self.recorded_at = row["recorded_at"]
 
-    async def page(self) -> None:
-        """The next epochs, and every record they name."""
+    async def page(self) -> list[dict[str, Any]]:
+        """The next epochs, and every record they name; returns the epochs."""
         sizes = (await self.row("sizes", after=self.at, until=self.latest))["sizes"]
         until, held = self.at, 0
         for number, size in sizes:
-            if number != until + 1 or (until > self.at and held + size > PAGE):
+            if number != until + 1 or (until > self.at and held + size > self.size):
                 break
             until, held = number, held + size
         if until == self.at:
@@ -148,6 +157,7 @@ class _Walk:
             first = min(broken, key=lambda one: (one.epoch, one.record or ""))
             raise BreakError(first.epoch, first.record, first.what)
         self.at = until
+        return list(epochs)
 
     def _link(self, epoch: Mapping[str, Any]) -> str | None:
         """What is wrong with an epoch as a link of the chain."""
@@ -189,6 +199,8 @@ class _Walk:
                         fault.what = self._record(act, check, epoch, recorded, found.get(id))
                     if fault.what is not None:
                         yield Break(epoch=epoch["number"], record=subject, what=fault.what)
+                    elif self.visit is not None:
+                        self.visit(epoch["number"], subject, act, found[id])
 
     def _record(
         self, act: str, check: _Check, epoch: Mapping[str, Any], recorded: str, row: Mapping[str, Any] | None
@@ -248,13 +260,65 @@ def _foreign() -> Iterator[_Fault]:
         fault.what = OTHER
 
 
-def _digest(act: str, covered: Mapping[str, Any]) -> Recomputed:
-    return Recomputed(record_digest(act, covered))
+def _digest(act: str, row: Mapping[str, Any]) -> Recomputed:
+    return Recomputed(record_digest(act, covered(act, row)))
+
+
+def covered(act: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a record's digest covers, read back from its row of the graph."""
+    stored: Mapping[str, Any] = row.get("stored", {})
+    match act:
+        case "item":
+            links = {name: sorted(row["links"][name]) for name in _LINKS.get(stored["kind"], ())}
+            if stored["kind"] == "frontier" and len(links["obligation"]) == 1:
+                links["obligation"] = links["obligation"][0]
+            times = {name: iso(stored[name]) for name in ("valid_from", "valid_to")}
+            return {name: stored.get(name) for name in _ITEM} | times | links
+        case "receipt":
+            fields = {name: stored.get(name) for name in ("id", "uri", "sha256", "issuer", "origin", "text_digest")}
+            return fields | {"observed_at": iso(stored.get("observed_at"))}
+        case "revoke":
+            fields = {name: stored.get(name) for name in ("id", "code", "reason", "author")}
+            return fields | {"target": row["targets"][0], "effective_from": iso(stored["effective_from"])}
+        case "grant" | "deny":
+            edges = row["edges"]
+            held = [edge for edge in edges if edge["type"] == "HOLDS"]
+            verb = "DENIED" if act == "deny" else "MAY"
+            return {
+                "id": row["id"],
+                "role": held[0]["to"] if held else edges[0]["from"],
+                "principal": held[0]["from"] if held else None,
+                "read": sorted(edge["to"] for edge in edges if edge["type"] == f"{verb}_READ"),
+                "write": sorted(edge["to"] for edge in edges if edge["type"] == f"{verb}_WRITE"),
+                "valid_from": iso(edges[0]["stored"]["valid_from"]),
+                "valid_to": iso(edges[0]["stored"]["valid_to"]),
+            }
+        case "verdict":
+            beside = {*KEPT_BESIDE, "quote", "rationale", "effective_from", "effective_given"}
+            return {
+                **{name: value for name, value in stored.items() if name not in beside},
+                "later": row["later"],
+                "earlier": row["earlier"],
+                "says": _SAYS[row["type"]],
+                "effective_from": iso(stored.get("effective_given")),
+            }
+        case "remember":
+            fields = {name: stored.get(name) for name in ("id", "owner", "content_digest")}
+            return fields | {"grounded_in": sorted(row["grounded_in"])}
+        case "depart":
+            fields = {name: value for name, value in stored.items() if name not in KEPT_BESIDE}
+            return fields | {name: iso(stored.get(name)) for name in ("valid_at", "expires_at")}
+        case "policy":
+            return {name: value for name, value in stored.items() if name not in KEPT_BESIDE}
+        case "erase":
+            return {name: stored.get(name) for name in ("target", "reason", "erased")}
+        case _:
+            return {"target": row["id"], "author": row["retired"][0][1]}
 
 
 _Check = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
 """Yields what is wrong, and digests that must be the recorded one."""
-_KEPT_BESIDE = {"workspace", "epoch", "retired_epoch", "retired_by", "recorded_at", "author", "digest"}
+KEPT_BESIDE = {"workspace", "epoch", "retired_epoch", "retired_by", "recorded_at", "author", "digest"}
 """Properties that stand beside a record and are no part of it."""
 _LINKS = {
     "fact": ("receipts", "depends_on", "derived_from", "supersedes", "supports"),
@@ -290,15 +354,15 @@ def _common(epoch: Mapping[str, Any], stored: Mapping[str, Any], *, author: bool
     yield Recomputed(stored.get("digest", "none"))
 
 
-def _words(stored: Mapping[str, Any], text: str, covered: str) -> Iterator[str]:
+def _words(stored: Mapping[str, Any], text: str, digested: str) -> Iterator[str]:
     words = stored.get(text)
     if stored.get("erased_epoch") is not None:
         if words is not None:
             yield "its words are there, though it was erased"
-    elif words is None and stored.get(covered) is not None:
+    elif words is None and stored.get(digested) is not None:
         yield "its words are missing"
-    elif words is not None and sha256(words) != stored.get(covered):
-        yield f"its words are not what {covered} says"
+    elif words is not None and sha256(words) != stored.get(digested):
+        yield f"its words are not what {digested} says"
 
 
 def _undone(row: Mapping[str, Any]) -> Iterator[str]:
@@ -313,12 +377,7 @@ def _item(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[
     own = _LINKS.get(stored["kind"], ())
     if any(found for name, found in links.items() if name not in own):
         yield "it has links that its kind never has"
-    covered: dict[str, Any] = {name: stored.get(name) for name in _ITEM}
-    covered |= {"valid_from": iso(stored["valid_from"]), "valid_to": iso(stored["valid_to"])}
-    covered |= {name: sorted(links[name]) for name in own}
-    if stored["kind"] == "frontier" and len(links["obligation"]) == 1:
-        covered["obligation"] = links["obligation"][0]
-    yield _digest("item", covered)
+    yield _digest("item", row)
     yield from _common(epoch, stored, author=False)
     yield from _words(stored, "content", "content_digest")
     if stored.get("content") is not None and len(stored["content"]) != stored["length"]:
@@ -336,10 +395,7 @@ def _item(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[
 
 def _receipt(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    fields = ("id", "uri", "sha256", "issuer", "origin", "text_digest")
-    observed = stored.get("observed_at")
-    covered = {name: stored.get(name) for name in fields}
-    yield _digest("receipt", covered | {"observed_at": iso(observed)})
+    yield _digest("receipt", row)
     yield from _common(epoch, stored, author=False)
     yield from _words(stored, "text", "text_digest")
     yield from _undone(row)
@@ -350,10 +406,7 @@ def _revocation(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Ite
     if len(row["targets"]) != 1:
         yield f"it revokes {len(row['targets'])} things, not one"
         return
-    covered = {name: stored.get(name) for name in ("id", "code", "reason", "author")}
-    yield _digest(
-        "revoke", {**covered, "target": row["targets"][0], "effective_from": iso(stored["effective_from"])}
-    )
+    yield _digest("revoke", row)
     yield from _common(epoch, stored)
     yield from _undone(row)
 
@@ -370,52 +423,30 @@ def _grant(act: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterat
     if len(roles) != 1 or len(held) > 1 or others:
         yield "its edges are not those of one grant or denial"
         return
-    yield _digest(
-        act,
-        {
-            "id": row["id"],
-            "role": roles.pop(),
-            "principal": held[0]["from"] if held else None,
-            "read": sorted(edge["to"] for edge in edges if edge["type"] == f"{verb}_READ"),
-            "write": sorted(edge["to"] for edge in edges if edge["type"] == f"{verb}_WRITE"),
-            "valid_from": iso(first["valid_from"]),
-            "valid_to": iso(first["valid_to"]),
-        },
-    )
+    yield _digest(act, row)
     yield from _common(epoch, first)
     yield from _undone(row)
 
 
 def _verdict(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    beside = {*_KEPT_BESIDE, "quote", "rationale", "effective_from", "effective_given"}
     given = stored.get("effective_given")
-    yield _digest(
-        "verdict",
-        {
-            **{name: value for name, value in stored.items() if name not in beside},
-            "later": row["later"],
-            "earlier": row["earlier"],
-            "says": _SAYS[row["type"]],
-            "effective_from": iso(given),
-        },
-    )
+    yield _digest("verdict", row)
     yield from _common(epoch, stored)
     if stored.get("effective_from") != (row["begins"] if given is None else given):
         yield "it takes effect at another moment than was given"
     for name in ("quote", "rationale"):
-        words, covered = stored.get(name), stored.get(f"{name}_digest")
-        if words is not None and (row["blanked"] or sha256(words) != covered):
+        words, recorded = stored.get(name), stored.get(f"{name}_digest")
+        if words is not None and (row["blanked"] or sha256(words) != recorded):
             yield f"its {name} is not what was recorded"
-        if words is None and covered is not None and not row["blanked"]:
+        if words is None and recorded is not None and not row["blanked"]:
             yield f"its {name} is missing"
     yield from _undone(row)
 
 
 def _memory(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    covered = {name: stored.get(name) for name in ("id", "owner", "content_digest")}
-    yield _digest("remember", {**covered, "grounded_in": sorted(row["grounded_in"])})
+    yield _digest("remember", row)
     yield from _common(epoch, stored, author=False)
     yield from _words(stored, "content", "content_digest")
     yield from _undone(row)
@@ -423,9 +454,7 @@ def _memory(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterato
 
 def _checkpoint(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    covered = {name: value for name, value in stored.items() if name not in _KEPT_BESIDE}
-    times = {name: iso(stored.get(name)) for name in ("valid_at", "expires_at")}
-    yield _digest("depart", covered | times)
+    yield _digest("depart", row)
     yield from _common(epoch, stored, author=False)
     if sha256(digest({"items": stored.get("item_ids")})) != stored.get("items_digest"):
         yield "its items are not what items_digest says"
@@ -433,13 +462,13 @@ def _checkpoint(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Ite
 
 def _policy(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    yield _digest("policy", {name: value for name, value in stored.items() if name not in _KEPT_BESIDE})
+    yield _digest("policy", row)
     yield from _common(epoch, stored)
 
 
 def _erasure(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     stored = row["stored"]
-    yield _digest("erase", {name: stored.get(name) for name in ("target", "reason", "erased")})
+    yield _digest("erase", row)
     yield from _common(epoch, stored)
     if sorted(row["items"]) != stored.get("erased"):
         yield "it erased other items than it names"
@@ -451,11 +480,15 @@ def _erasure(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterat
 def _end(act: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     """A retraction or a withdrawal: everything of that id was turned at this epoch."""
     for retired, by in row["retired"]:
+        if by != row["retired"][0][1]:
+            yield OTHER
+            return
         if retired != epoch["number"]:
             undone = "it is in force" if retired in (None, OPEN) else f"it was undone at epoch {retired}"
             yield f"{undone}, though this epoch says otherwise"
             return
-        yield _digest(act, {"target": row["id"], "author": by})
+    if row["retired"]:
+        yield _digest(act, row)
 
 
 _READ: dict[str, tuple[str, _Check, int]] = {

@@ -17,6 +17,7 @@ from tracegraph.errors import TracegraphError, Unavailable
 if TYPE_CHECKING:
     from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncSession
 
+    from tracegraph.importing import Imported
     from tracegraph.invalidation.pipeline import Invalidation
     from tracegraph.workspace import Clock, Workspace
 
@@ -158,7 +159,10 @@ class Graph:
     async def answers(self) -> None:
         """Connect once, without retries; `unavailable` when that fails."""
         with server_faults():
-            await self._driver.verify_connectivity()
+            try:
+                await self._driver.verify_connectivity()
+            except ValueError:  # of the name resolution; it repeats the address
+                raise Unavailable("The server's address has no meaning.", hint="Check NEO4J_URI.") from None
 
     async def schema(self) -> int:
         """The version of the schema that is in place; 0 when there is none."""
@@ -219,6 +223,16 @@ class Graph:
             invalidation = self._verifier()
         return await open_workspace(self, id, owner=owner, clock=clock, policy=policy, invalidation=invalidation)
 
+    async def import_(self, file: Path, *, progress: Callable[[int, int], None] | None = None) -> Imported:
+        """Rebuild the workspace of a file that `Workspace.export` wrote; again after an interruption, it goes on.
+
+        `progress` is told how many bytes of how many are done. Raises `invalid_record` for a changed file and
+        `conflict` over another history of that workspace; then nothing was written.
+        """
+        from tracegraph.importing import import_from
+
+        return await import_from(self, file, progress=progress)
+
     def _verifier(self) -> Invalidation | None:
         """The environment's, made once for this connection."""
         if self._invalidation is None and os.environ.get("TRACEGRAPH_MODEL"):
@@ -276,6 +290,8 @@ async def reach(
     try:
         for text in (uri, username, password or "", database or ""):
             text.encode()
+        if "@" in uri:
+            raise ValueError("a user or a password in the address")
         driver = AsyncGraphDatabase.driver(
             uri,
             auth=(username, password) if password else None,

@@ -71,6 +71,7 @@ class Workspace:
     exposure = _blocking(core_workspace.Workspace.exposure)
     replay = _blocking(core_workspace.Workspace.replay)
     verify = _blocking(core_workspace.Workspace.verify)
+    export = _blocking(core_workspace.Workspace.export)
 
 
 class Graph:
@@ -94,6 +95,8 @@ class Graph:
             return await self._inner.workspace(id, owner=owner, clock=clock, policy=policy)
 
         return Workspace(self._portal, self._portal.call(call))
+
+    import_ = _blocking(core.Graph.import_)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracegraph import audit
@@ -15,6 +16,7 @@ from tracegraph.audit import CycleReport, Exposure, Version, Why
 from tracegraph.chain import Verification, verify
 from tracegraph.departure import depart, read_ticket
 from tracegraph.errors import TracegraphError, Unavailable
+from tracegraph.exporting import Exported, export
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import (
     Act,
@@ -532,6 +534,13 @@ class Workspace:
         `progress` is told how many epochs of how many are done.
         """
         return await verify(self.graph, self.id, progress=progress)
+
+    async def export(self, file: Path, *, progress: Callable[[int, int], None] | None = None) -> Exported:
+        """Write the workspace's history into a file, for `Graph.import_` at another server.
+
+        `progress` is told how many epochs of how many are done. Raises `invalid_record` when it doesn't verify.
+        """
+        return await export(self.graph, self.id, file, progress=progress)
 
 
 def _clocks(

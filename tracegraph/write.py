@@ -151,7 +151,7 @@ async def commit(
         )
         each = [by if one is None else one for one in authors or [None] * len(acts)]
         rows = await Check(tx, moment, each, acts).rows()
-        await _write(tx, moment, by, rows)
+        await write_rows(tx, moment, by, rows)
         records = sorted(rows.records)
         epoch = {
             "number": moment.epoch,
@@ -802,7 +802,8 @@ def _references(acts: Sequence[Act]) -> tuple[set[str], set[str]]:
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-async def _write(tx: Tx, moment: Moment, author: str, rows: Rows) -> None:
+async def write_rows(tx: Tx, moment: Moment, author: str, rows: Rows) -> None:
+    """Write what a checked batch laid out."""
     at: dict[str, Any] = {"workspace": moment.workspace, "epoch": moment.epoch}
     recorded: dict[str, Any] = {**at, "recorded_at": moment.now}
     signed: dict[str, Any] = {**at, "author": author}

@@ -213,4 +213,4 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda by: bar.advance(task, by)
 
 
-from tracegraph.cli import checking, recording, returning, server  # noqa: E402, F401
+from tracegraph.cli import checking, moving, recording, returning, server  # noqa: E402, F401
