@@ -74,7 +74,7 @@ class Endpoint:
     """Where the models are. Times in seconds; `timeout` is of one attempt, `deadline` of a call with its retries."""
 
     base_url: str | None = None
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     timeout: float = 30.0
     deadline: float = 180.0
     retries: int = 4
