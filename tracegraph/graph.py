@@ -17,6 +17,7 @@ from tracegraph.errors import TracegraphError, Unavailable
 if TYPE_CHECKING:
     from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncSession
 
+    from tracegraph.importing import Imported
     from tracegraph.invalidation.pipeline import Invalidation
     from tracegraph.workspace import Clock, Workspace
 
@@ -221,6 +222,16 @@ class Graph:
         if invalidation == "environment":
             invalidation = self._verifier()
         return await open_workspace(self, id, owner=owner, clock=clock, policy=policy, invalidation=invalidation)
+
+    async def import_(self, file: Path, *, progress: Callable[[int, int], None] | None = None) -> Imported:
+        """Rebuild the workspace of a file that `Workspace.export` wrote; again after an interruption, it goes on.
+
+        `progress` is told how many bytes of how many are done. Raises `invalid_record` for a changed file and
+        `conflict` over another history of that workspace; then nothing was written.
+        """
+        from tracegraph.importing import import_from
+
+        return await import_from(self, file, progress=progress)
 
     def _verifier(self) -> Invalidation | None:
         """The environment's, made once for this connection."""
