@@ -17,6 +17,7 @@ from rich.text import Text
 
 import tracegraph
 from tracegraph.cli import plain
+from tracegraph.errors import Unavailable
 from tracegraph.model import Frontier, Item, Obligation, Receipt, Result, new_id
 from tracegraph.workspace import Workspace
 
@@ -53,8 +54,12 @@ def _mail(round_: str, text: str) -> list[Receipt]:
     return [Receipt(uri=f"chat:round-{round_}", text=text)]
 
 
-async def play(as_json: bool) -> None:
-    """Play the case. With `as_json` print only what was decided, as one JSON document."""
+async def play(as_json: bool = False, llm: bool = False) -> None:
+    """Play the case. With `as_json` print only what was decided, as one JSON document.
+
+    With `llm` the configured verifier judges what no edge declares, instead of three canned verdicts; raises
+    `unavailable` when none is configured.
+    """
     console = Console(quiet=as_json, highlight=False)
     story = Story(console)
     async with tracegraph.connect() as graph:
@@ -64,10 +69,15 @@ async def play(as_json: bool) -> None:
             owner="host",
             clock=lambda: story.now,
             policy={"max_items": 8, "max_chars": 2000, "fill": "none"},
+            invalidation="environment" if llm else None,
         )
+        if llm and ws.invalidation is None:
+            raise Unavailable(
+                "No verifier is configured.", hint="Set TRACEGRAPH_MODEL, and OPENAI_BASE_URL or OPENAI_API_KEY."
+            )
         await _team(ws)
         ticket = await _leave(ws, story)
-        await _change(ws, story)
+        await _change(ws, story, llm)
         blocked = await _return(ws, story, ticket, 11)
         admitted = await _confirm_and_return(ws, story, ticket)
         memories = await ws.recall(admitted.view, principal="A1")
@@ -129,7 +139,7 @@ async def _leave(ws: Workspace, story: Story) -> str:
     return ticket
 
 
-async def _change(ws: Workspace, story: Story) -> None:
+async def _change(ws: Workspace, story: Story, llm: bool) -> None:
     story.at(3, 10)
     story.chapter("While A1 is away, the others go on")
     changes = (
@@ -168,6 +178,9 @@ async def _change(ws: Workspace, story: Story) -> None:
         author="A4",
     )
     story.say("  p_rumour  Maybe a pickup at 8:45?  (by A4, with no source)")
+    if llm:
+        story.say("  Nobody says that p0 fell with its hotel: the verifier is asked at the return.")
+        return
     for earlier, later, says, confidence, quote in (
         ("p0", "h1", "invalidates", 0.93, "booked Riverside"),
         ("p0", "t1", "compatible", 0.8, "9:30"),
@@ -199,6 +212,12 @@ async def _return(ws: Workspace, story: Story, ticket: str, hour: int, minute: i
         table.add_row(id, Text("rejected", style="red"), ", ".join(reasons))
     story.console.print(table)
     report = result.coverage
+    if result.pairs is not None:
+        spent = result.pairs
+        story.say(
+            f"The verifier judged {spent.judged} pairs in {spent.calls} calls ({spent.tokens_in} tokens in,"
+            f" {spent.tokens_out} out); {spent.reused} were known before."
+        )
     missing = f"; nothing valid supports {', '.join(report.uncovered)}" if report.uncovered else ""
     story.say(
         f"Obligations covered {_share(report.coverage)}, critical dependencies {_share(report.critical)}{missing}."
@@ -269,7 +288,7 @@ def _where_to_look(story: Story, workspace: str, cycle: str) -> None:
         )
     story.say(
         "Paste there:",
-        f"  MATCH path = (p:WorkItem {{workspace: '{workspace}', id: 'p0'}})<-[:INVALIDATES]-(later)-[:SUPERSEDES]->(old)",
+        f"  MATCH path = (:WorkItem {{workspace: '{workspace}', id: 'p0'}})<-[:INVALIDATES]-()-[:SUPERSEDES]->()",
         "  RETURN path",
         f"Ask here:      tracegraph why p0 -w {workspace} --cycle {cycle}",
     )

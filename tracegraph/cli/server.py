@@ -117,14 +117,17 @@ def doctor(
 
 
 @app.command(rich_help_panel=SERVER)
-def demo(as_json: Json = False) -> None:
+def demo(
+    llm: Annotated[bool, typer.Option("--llm", help="Let the configured model judge, not canned verdicts.")] = False,
+    as_json: Json = False,
+) -> None:
     """Play the paper's travel case and explain each decision.
 
     Example: tracegraph demo
     """
     from tracegraph.demo import play
 
-    run(lambda: play(as_json))
+    run(lambda: play(as_json, llm))
 
 
 @keys_app.command("show")

@@ -1,0 +1,63 @@
+"""The demo as a person runs it, with canned verdicts and with a verifier."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.invalidation.stub import Stub, says, scripted
+
+
+def tracegraph(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", "from tracegraph.cli import main; main()", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def test_the_demo_tells_the_travel_case_and_where_to_look(neo4j: dict[str, str]) -> None:
+    done = tracegraph("demo", **neo4j)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout
+    assert "Obligations covered 1/2, critical dependencies 3/4; nothing valid supports d_p." in told
+    assert "→ blocked: nothing is released" in told
+    assert "→ admitted with 8 items, in a signed view" in told
+    assert "comes back:  m_c" in told
+    assert "p0 <-INVALIDATES- h1 -SUPERSEDES-> h0" in told
+    assert "MATCH path =" in told
+
+
+def test_with_a_model_the_verifier_decides_the_same_case(neo4j: dict[str, str]) -> None:
+    judge = says(("Riverside is booked", "from Sunrise", "invalidates"))
+    with Stub(scripted(judge)) as stub:
+        done = tracegraph(
+            "demo",
+            "--llm",
+            "--json",
+            **neo4j,
+            OPENAI_BASE_URL=stub.url,
+            OPENAI_API_KEY="none",
+            TRACEGRAPH_MODEL="stub",
+        )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["blocked"]["decision"] == "blocked"
+    assert told["blocked"]["rejected"]["p0"] == ["invalidated"]
+    assert told["blocked"]["verification"] == "verified"
+    assert told["blocked"]["pairs"]["calls"] > 0
+    assert told["admitted"]["decision"] == "admitted"
+    assert [one["id"] for one in told["recalled"]] == ["m_c"]
+
+
+def test_without_a_model_the_demo_says_what_to_set(neo4j: dict[str, str]) -> None:
+    environment = {name: value for name, value in neo4j.items()}
+    done = tracegraph("demo", "--llm", **environment, TRACEGRAPH_MODEL="")
+    assert done.returncode == 1
+    assert "TRACEGRAPH_MODEL" in done.stderr
+    assert "Traceback" not in done.stderr
