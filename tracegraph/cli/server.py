@@ -25,9 +25,12 @@ def up(
 
     Example: tracegraph up
     """
-    from tracegraph import embedded
+    from tracegraph import embedded, warm
 
+    cold = embedded.status(version=version) is None
     server = embedded.start(version)
+    if cold:
+        warm.in_background(server)
     show(_server(server), as_json, _server_lines(server))
 
 
