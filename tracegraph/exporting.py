@@ -68,15 +68,15 @@ async def export_to(
     found: dict[int, list[tuple[str, dict[str, Any]]]] = {}
 
     def visit(number: int, subject: str, act: str, row: Mapping[str, Any]) -> None:
-        fields = {"act": act, **covered(act, row)}
-        fields |= {name: row["stored"].get(name) for name in WORDS.get(act, ())}
-        found.setdefault(number, []).append((subject, _set(fields)))
+        words = {name: row["stored"].get(name) for name in WORDS.get(act, ())}
+        found.setdefault(number, []).append((subject, {"act": act, **_set(covered(act, row)), **_set(words)}))
 
     latest, begin = await graph.under_lock(lambda tx: pin(tx, workspace))
     walk = Walk(graph, workspace, latest["epoch"], PAGE, visit)
     try:
         walk.begin(begin)
-        policy = {name: value for name, value in begin["policy"].items() if name not in {*KEPT_BESIDE, "revision"}}
+        kept = {*KEPT_BESIDE, "revision"}
+        policy = _set({name: value for name, value in begin["policy"].items() if name not in kept})
         put(
             {
                 "tracegraph": "history",
@@ -183,8 +183,9 @@ async def _nothing_erased(graph: Graph, workspace: str, latest: int) -> None:
 
 
 def _set(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value is not None}
+    """The fields that are set, by name: the graph keeps them in no order."""
+    return {name: value for name, value in sorted(row.items()) if value is not None}
 
 
 def _dated(row: Mapping[str, Any], times: tuple[str, ...]) -> dict[str, Any]:
-    return {name: iso(value) if name in times else value for name, value in row.items() if name != "workspace"}
+    return {name: iso(value) if name in times else value for name, value in _set(row).items() if name != "workspace"}
