@@ -37,6 +37,8 @@ PREMISE_DEPTH = 32
 
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+LAST = (_LAST - _ZERO) // timedelta(microseconds=1)
+"""The last instant that can be stored; nothing expires later."""
 
 
 class Limits:
@@ -174,7 +176,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Ids = Annotated[
     Sequence[Id], Field(max_length=Limits.links), BeforeValidator(_tuple), AfterValidator(_unique)
 ]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Kind = Literal["fact", "constraint", "obligation", "frontier"]
 Says = Literal["invalidates", "compatible", "uncertain", "restores", "proposed"]
 Verification = Literal["none", "best_effort", "required"]
@@ -421,6 +423,8 @@ class Policy(Model):
 
     def changed(self, changes: Mapping[str, Any]) -> Policy:
         """This policy with the named fields replaced."""
+        if not isinstance(changes, Mapping) or not all(isinstance(name, str) for name in changes):
+            raise TracegraphError("A policy is a mapping from its fields' names to values.", code="invalid_record")
         return Policy(**{**self.model_dump(), **changes})
 
     def resolved(self, *, verifier: bool) -> Policy:
@@ -431,7 +435,9 @@ class Policy(Model):
 
     def tightened(self, changes: Mapping[str, Any]) -> Policy:
         """This policy, resolved, with one call's stricter fields; `policy_loosened` when one is not stricter."""
-        call = self.changed({name: value for name, value in changes.items() if (name, value) != ("verification", None)})
+        call = self.changed(changes)
+        if call.verification is None:
+            call = call.changed({"verification": self.verification})
         order = (None, "none", "best_effort", "required")
         looser = (
             [name for name in ("coverage", "critical", "confidence") if getattr(call, name) < getattr(self, name)]

@@ -433,6 +433,7 @@ class Workspace:
         Raises `view_invalid`, `view_expired`, or `view_stale` with its reasons.
         """
         _need(principal=principal)
+        Arguments(role=role, task=task)
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=role, task=task)
         here = await pin_view(self.graph, self.id, claims, now=self._moment())
         return await open_view(self.graph, self.id, claims, here)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from tracegraph.errors import Code, TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import (
+    LAST,
     OPEN,
     Act,
     Advance,
@@ -725,7 +726,7 @@ class Check:
 
         row = await checkpoint(self.tx, self.moment, act)
         days = timedelta(days=self.moment.policy.ticket_days) // timedelta(microseconds=1)
-        row["expires_at"] = self.moment.now + days
+        row["expires_at"] = min(self.moment.now + days, LAST)
         row["digest"] = self._log(
             "depart", {**row, "valid_at": iso(row["valid_at"]), "expires_at": iso(row["expires_at"])}
         )

@@ -12,7 +12,7 @@ from tracegraph.admission import cover, gates
 from tracegraph.admission.pin import Pin, pin
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
-from tracegraph.model import AdmittedItem, Coverage, Model, Policy, instant, iso, sha256
+from tracegraph.model import LAST, AdmittedItem, Coverage, Model, Policy, instant, iso, sha256
 from tracegraph.signing import Keys
 
 SECOND = 1_000_000
@@ -67,7 +67,7 @@ class Issued:
 
 def issue(keys: Keys, issued: Issued) -> tuple[str, int]:
     """The signed token and its expiry in microseconds."""
-    expires = (issued.now // SECOND + issued.policy.view_minutes * 60) * SECOND
+    expires = min(issued.now // SECOND + issued.policy.view_minutes * 60, LAST // SECOND) * SECOND
     token = keys.sign(
         "view",
         {
