@@ -4,6 +4,7 @@
 // before it wrote is then visible, which a read without the lock does not promise.
 // Parameters: $workspace, $principal, $role, $task, $now (microseconds), $checkpoint (null on a join), $known_at
 // (microseconds, or null).
+// Plan: cartesian product of single rows, each found by its key; eager, one row: the lock is taken before anything is read.
 MATCH (w:Workspace {id: $workspace})
 SET w.lock = true
 WITH w

@@ -2,6 +2,7 @@
 // words of the admitted items.
 // Parameters: $workspace, $cycle (a map of its properties), $checkpoint (null when there is none), $rejected (maps: id,
 // gates, reasons, detail), $view (null, or a map: jti, digest, expires_at), $admits (maps: id, why, rank).
+// Plan: eager, since the view is created before the items it admits are looked for.
 CREATE (k:ReturnCycle)
 SET k = $cycle, k.workspace = $workspace
 WITH k

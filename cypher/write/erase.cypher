@@ -2,6 +2,7 @@
 // rationales of verdicts they take part in, what was read in them, and memories grounded in them. Ids, digests and the order stay, and what an
 // earlier erasure took keeps its mark.
 // Parameters: $workspace, $epoch, $author, $erasure (a map: target, reason, erased (ids, the target's too), digest).
+// Plan: eager, since every word is removed from what was matched before.
 CREATE (x:Erasure)
 SET x = $erasure, x.workspace = $workspace, x.epoch = $epoch, x.author = $author
 WITH x

@@ -1,6 +1,7 @@
 // Grants and denies: who holds a role, and what a role may read and write. Both ends come to be when first named.
 // Parameters: $workspace, $epoch, $author, $held (maps: principal, role and edge properties), $scoped (maps: role,
 // scope, type (MAY_READ, MAY_WRITE, DENIED_READ or DENIED_WRITE) and edge properties).
+// Plan: eager, since both ends come to be before the edges between them.
 CALL () {
   UNWIND $held AS row
   MERGE (p:Principal {workspace: $workspace, id: row.principal})

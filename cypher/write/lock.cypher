@@ -1,6 +1,7 @@
 // Takes the workspace's write lock and reads what a batch or a pinned read builds on. Rolled back, it pins an epoch:
 // whatever that epoch and the ones before it wrote is then visible, which a read without the lock does not promise.
 // Parameters: $workspace, $batch_id (null when there is none).
+// Plan: cartesian product of single rows, each found by its key; eager, one row: the lock is taken before anything is read.
 MATCH (w:Workspace {id: $workspace})
 SET w.lock = true
 WITH w

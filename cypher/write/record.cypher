@@ -1,8 +1,9 @@
 // Records items and receipts with all their edges, and puts each version into its identity's order.
-// Eager on purpose: every node of the batch exists before an edge or a neighbour is looked for.
 // Parameters: $workspace, $epoch, $recorded_at, $batch: a map of items, receipts (lists of property maps), bindings,
 // premises, sources, supports, replaced, requires, frontiers (lists of maps that name both ends). One map, because
 // Neo4j plans a query anew for each combination of the sizes of its list parameters.
+// Plan: eager, since every node of the batch exists before an edge or a neighbour is looked for; cartesian product
+// of the two ends of one edge, each found by its id.
 CALL () {
   UNWIND $batch.receipts AS row
   CREATE (r:Receipt)

@@ -1,5 +1,6 @@
 // Retracts items and receipts, and joins the neighbours that a retracted version leaves in its identity's order.
 // Parameters: $workspace, $epoch, $author, $items, $receipts (lists of ids).
+// Plan: eager, since versions are retired before their neighbours are looked for.
 CALL () {
   UNWIND $receipts AS id
   MATCH (r:Receipt {workspace: $workspace, id: id})
