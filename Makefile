@@ -2,13 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types wheel bench clean
+.PHONY: demo test test-lts lint types wheel bench clean
 
 demo: .venv/ready
 	$(BIN)/tracegraph demo
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# A short suite on the LTS line; the whole one runs on the default release.
+test-lts: .venv/ready
+	$(BIN)/python -m pytest --neo4j-version 5.26 tests/graph/test_audit.py tests/graph/test_plans.py \
+	  tests/scenarios/test_shared.py tests/invalidation/test_travel.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .
