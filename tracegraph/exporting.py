@@ -6,7 +6,8 @@
     {"act": "receipt", ...}
     ...
     {"cycle": {...}, "departed", "rejected", "view", "admits", "opened"}      a return: no batch, so beside the log
-    {"kept": "reading", ...}            what verification read and scanned, so that no model is asked again
+    {"kept": "item", "item", "readings", "scans"}         what verification looked at, so that no model is asked again
+    {"kept": "workspace", "sweeps", "endpoints", "jobs"}
     {"end": {"epoch", "records", "cycles", "kept"}, "sha256"}                 of all bytes before this line
 
 A record's digest is the sha256 of the canonical JSON of its line without its words (content, text, quote, rationale);
@@ -34,6 +35,8 @@ PAGE = 200
 """Records of one page; an epoch that holds more is a page of its own."""
 CYCLES = 20
 """Return cycles of one page; each names its whole pool."""
+KEPT = 50
+"""Items of one page of what verification keeps."""
 CYCLE_TIMES, VIEW_TIMES = ("valid_at", "authorized_at"), ("expires_at",)
 
 Progress = Callable[[int, int], None]
@@ -75,8 +78,8 @@ async def export_to(
     walk = Walk(graph, workspace, latest["epoch"], PAGE, visit)
     try:
         walk.begin(begin)
-        kept = {*KEPT_BESIDE, "revision"}
-        policy = _set({name: value for name, value in begin["policy"].items() if name not in kept})
+        apart = {*KEPT_BESIDE, "revision"}
+        policy = _set({name: value for name, value in begin["policy"].items() if name not in apart})
         put(
             {
                 "tracegraph": "history",
@@ -118,10 +121,10 @@ async def export_to(
             hint="A history that does not verify is not exported; see tracegraph verify, or restore a backup.",
         ) from None
     cycles = await _cycles(graph, workspace, walk.latest, put)
+    kept = await _kept(graph, workspace, walk.latest, put)
     await _nothing_erased(graph, workspace, walk.latest)
     counts = {"epoch": walk.latest, "records": walk.records, "cycles": cycles}
-    end = {"end": counts, "sha256": hashed.hexdigest()}
-    put(end)
+    put({"end": {**counts, "kept": kept}, "sha256": hashed.hexdigest()})
     return Exported(workspace=workspace, digest=latest["previous"], **counts)
 
 
@@ -170,6 +173,33 @@ async def _cycles(graph: Graph, workspace: str, latest: int, put: Callable[[Mapp
         after = rows[-1]["cycle"]["id"]
 
 
+async def _kept(graph: Graph, workspace: str, latest: int, put: Callable[[Mapping[str, Any]], None]) -> int:
+    after, count = "", 0
+    while True:
+
+        async def page(tx: Tx, after: str = after) -> list[dict[str, Any]]:
+            return await tx.rows("moving/kept_items", workspace=workspace, after=after, latest=latest, limit=KEPT)
+
+        rows = await graph.read(page)
+        for row in rows:
+            readings = [{"reading": _plain(one["reading"]), "topics": one["topics"]} for one in row["readings"]]
+            scans = [_plain(one) for one in row["scans"]]
+            put({"kept": "item", "item": row["item"], "readings": readings, "scans": scans})
+        count += len(rows)
+        if len(rows) < KEPT:
+            break
+        after = rows[-1]["item"]
+
+    async def whole(tx: Tx) -> dict[str, Any] | None:
+        return await tx.row("moving/kept_workspace", workspace=workspace)
+
+    beside = await graph.read(whole) or {}
+    if any(beside.values()):
+        put({"kept": "workspace", **{name: [_plain(one) for one in found] for name, found in beside.items()}})
+        count += 1
+    return count
+
+
 async def _nothing_erased(graph: Graph, workspace: str, latest: int) -> None:
     async def work(tx: Tx) -> bool:
         await tx.run("write/lock", workspace=workspace, batch_id=None)
@@ -187,5 +217,9 @@ def _set(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sorted(row.items()) if value is not None}
 
 
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in _set(row).items() if name != "workspace"}
+
+
 def _dated(row: Mapping[str, Any], times: tuple[str, ...]) -> dict[str, Any]:
-    return {name: iso(value) if name in times else value for name, value in _set(row).items() if name != "workspace"}
+    return {name: iso(value) if name in times else value for name, value in _plain(row).items()}

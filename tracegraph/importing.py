@@ -16,13 +16,11 @@ from tracegraph.errors import TracegraphError
 from tracegraph.exporting import CYCLE_TIMES, VIEW_TIMES, Progress
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import OPEN, Model
-from tracegraph.records import Batch, CycleLine, Header, History, stored
+from tracegraph.records import Batch, Beside, CycleLine, Header, History, KeptItem, KeptWorkspace, stored
 from tracegraph.write import EDGE_OF, Moment, Rows, lock, stored_policy, write_rows
 
 TOGETHER, RECORDS_TOGETHER = 50, 500
 """Batches of one transaction, and their records unless one batch holds more."""
-TOLD = 1_000
-"""Lines between two words of progress."""
 
 
 class Imported(Model):
@@ -62,8 +60,10 @@ async def import_from(graph: Graph, file: Path, *, progress: Progress | None = N
     for part in _together(History(file), tell, size // 2):
         if isinstance(part[0], Batch):
             batches += await _write(graph, header.workspace, [one for one in part if isinstance(one, Batch)])
-        else:
+        elif isinstance(part[0], CycleLine):
             cycles += await _write_cycles(graph, header.workspace, [one for one in part if isinstance(one, CycleLine)])
+        else:
+            await _keep(graph, header.workspace, [one for one in part if isinstance(one, KeptItem | KeptWorkspace)])
     found = await verify(graph, header.workspace)
     if not found.intact or found.digest is None or (found.epoch == header.epoch and found.digest != header.head):
         raise TracegraphError(
@@ -92,13 +92,12 @@ def _check(file: Path, header: Header, there: Mapping[str, Any] | None, tell: Ca
             same = there is None or part.number != there["number"] or part.epoch["digest"] == there["reached"]
             if not same:
                 raise other
-        if history.line % TOLD < 2 or not isinstance(part, CycleLine):
-            tell(history.at)
+        tell(history.at)
 
 
-def _together(history: History, tell: Callable[[int], None], read: int) -> Iterator[list[Batch | CycleLine]]:
-    """Parts that are written in one transaction: all batches or all returns."""
-    held: list[Batch | CycleLine] = []
+def _together(history: History, tell: Callable[[int], None], read: int) -> Iterator[list[Batch | Beside]]:
+    """Parts that are written in one transaction, all of one kind."""
+    held: list[Batch | Beside] = []
     records = 0
     for part in history:
         if isinstance(part, Header):
@@ -334,6 +333,18 @@ async def _write_cycles(graph: Graph, workspace: str, lines: Sequence[CycleLine]
         return len(fresh)
 
     return await graph.write(work)
+
+
+async def _keep(graph: Graph, workspace: str, lines: Sequence[KeptItem | KeptWorkspace]) -> None:
+    async def work(tx: Tx) -> None:
+        items = [line.model_dump(exclude={"kept"}) for line in lines if isinstance(line, KeptItem)]
+        if items:
+            await tx.run("moving/keep_items", workspace=workspace, items=items)
+        for line in lines:
+            if isinstance(line, KeptWorkspace):
+                await tx.run("moving/keep_workspace", workspace=workspace, **line.model_dump(exclude={"kept"}))
+
+    await graph.write(work)
 
 
 def _undated(row: Mapping[str, Any], times: tuple[str, ...]) -> dict[str, Any]:

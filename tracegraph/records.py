@@ -57,6 +57,7 @@ Words = Annotated[Text, Field(max_length=Limits.text)]
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 Need = Annotated[list[str | bool], Field(min_length=2, max_length=2)]
 Scalar = str | int | float | bool | None
+Properties = dict[str, Scalar | list[str]]
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -229,7 +230,7 @@ RECORDS: dict[str, type[Model]] = {
 class CycleLine(Model):
     """A return with what hangs on it. `cycle` and `view` are its properties, as `cypher/admission/record` sets them."""
 
-    cycle: dict[str, Scalar | list[str]]
+    cycle: Properties
     departed: Id | None
     rejected: list[Annotated[list[str | list[str] | None], Field(min_length=4, max_length=4)]]
     """Item, gates, reasons, detail."""
@@ -240,10 +241,41 @@ class CycleLine(Model):
     """Who, when."""
 
 
+class Topic(Model):
+    type: Literal["RELIES_ON", "CHANGES"]
+    aspect: str
+    says: str
+    words: list[str]
+
+
+class Reading(Model):
+    reading: Properties
+    topics: list[Topic]
+
+
+class KeptItem(Model):
+    """What verification read in one item, and what it scanned it against."""
+
+    kept: Literal["item"]
+    item: Id
+    readings: list[Reading]
+    scans: list[Properties]
+
+
+class KeptWorkspace(Model):
+    """What verification keeps of the whole workspace."""
+
+    kept: Literal["workspace"]
+    sweeps: list[Properties]
+    endpoints: list[Properties]
+    jobs: list[Properties]
+
+
 class Counts(Model):
     epoch: Count
     records: Count
     cycles: Count
+    kept: Count
 
 
 class EndLine(Model):
@@ -252,6 +284,10 @@ class EndLine(Model):
 
 
 # --- reading ----------------------------------------------------------------------------------------------
+
+
+Beside = CycleLine | KeptItem | KeptWorkspace
+"""What stands beside the log."""
 
 
 @dataclass
@@ -267,7 +303,7 @@ class Batch:
 
 @dataclass
 class History:
-    """The checked parts of a file, in order: the header, the batches, the returns. Reads a batch at a time."""
+    """The checked parts of a file, in order: the header, the batches, what stands beside. Reads a batch at a time."""
 
     file: Path
     at: int = 0
@@ -275,7 +311,7 @@ class History:
     line: int = 0
     _hashed: Any = field(default_factory=hashlib.sha256)
 
-    def __iter__(self) -> Iterator[Header | Batch | CycleLine]:
+    def __iter__(self) -> Iterator[Header | Batch | Beside]:
         try:
             with self.file.open("rb") as stream:
                 yield from self._parts(iter(lambda: stream.readline(LINE), b""))
@@ -284,10 +320,10 @@ class History:
                 f"{self.file} cannot be read: {error.strerror}.", code="unavailable", hint="Check the name."
             ) from None
 
-    def _parts(self, lines: Iterator[bytes]) -> Iterator[Header | Batch | CycleLine]:
+    def _parts(self, lines: Iterator[bytes]) -> Iterator[Header | Batch | Beside]:
         header = self._header(self._next(lines))
         yield header
-        previous, number, records, cycles = header.digest, 0, 0, 0
+        previous, number, records, cycles, kept = header.digest, 0, 0, 0, 0
         blanks = _Blanks()
         while "batch" in (raw := self._next(lines)):
             batch = self._batch(header.workspace, raw, number + 1, previous, lines)
@@ -301,8 +337,12 @@ class History:
             cycles += 1
             yield self._model(CycleLine, raw)
             raw = self._next(lines)
+        while "kept" in raw:
+            kept += 1
+            yield self._model(KeptItem, raw) if raw["kept"] == "item" else self._model(KeptWorkspace, raw)
+            raw = self._next(lines)
         end = self._model(EndLine, raw)
-        counts = {"epoch": number, "records": records, "cycles": cycles}
+        counts = {"epoch": number, "records": records, "cycles": cycles, "kept": kept}
         if end.end.model_dump() != counts or end.sha256 != self._before:
             self.fail("The file is not what its last line says: it was changed.")
         if next(lines, None) is not None:

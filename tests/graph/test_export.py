@@ -15,6 +15,8 @@ import pytest
 from tests.reference.histories import dump, history
 from tracegraph import Item, Receipt, ReceiptRef, TracegraphError, Workspace, exporting, importing, scenarios
 from tracegraph.graph import Graph, Tx
+from tracegraph.invalidation.evidence import Usage
+from tracegraph.invalidation.ledger import Ledger
 from tracegraph.model import instant, new_id
 from tracegraph.scenarios import check, forget, load
 
@@ -146,6 +148,27 @@ async def test_a_random_history_is_the_same_after_its_journey(
     with path.open("w", encoding="utf-8") as stream:
         dump(history(seed), stream)
     await there_and_back(graph, await played(path), tmp_path / "history.jsonl")
+
+
+async def test_what_verification_read_and_scanned_travels_and_a_batch_that_is_out_too(
+    graph: Graph, workspace: Workspace, tmp_path: Path
+) -> None:
+    await workspace.record(*(Item(id=id, scope="trip", content=f"{id}.") for id in ("a", "b", "gone")))
+    ledger = Ledger(graph, workspace.id, now=lambda: 0)
+    spent = Usage().row()
+    topics = [
+        {"type": how, "aspect": "place", "says": f"It {how}.", "words": ["hotel", "station"]}
+        for how in ("RELIES_ON", "CHANGES")
+    ]
+    readings = [{"item": id, "cause": None, "topics": topics, **spent} for id in ("a", "b", "gone")]
+    await ledger.remember_readings(readings, prompt="p", model="m")
+    scans = [{"target": "a", "laters": laters, "cause": None, **spent} for laters in (["b"], ["gone"], [])]
+    await ledger.remember_scans(scans, prompt="p", model="m")
+    await ledger.remember_sweep(task=None, method="x", epoch=1, valid_at=5, pairs={"proposed": 2}, usage=Usage())
+    await ledger.remember_dialect("e", "m", {"form": "json", "limit": "max_tokens", "temperature": True})
+    await ledger.keep_job({"id": "j", "status": "submitted", "keys": ["k"], "created_at": 1})
+    await workspace.erase("gone")
+    await there_and_back(graph, workspace.id, tmp_path / "history.jsonl")
 
 
 # --- a small workspace, exported once ---------------------------------------------------------------------
