@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
+import typer
 
+import tracegraph.cli
 from tracegraph import Frontier, Graph, Item, Obligation, Receipt, Workspace
 from tracegraph.model import new_id
 from tracegraph.scenarios import forget
@@ -50,8 +53,15 @@ class Ran:
 Run = Callable[..., Ran]
 
 
+@pytest.fixture(scope="session")
+def command() -> click.Command:
+    """The commands, put together once and not for every run."""
+    return typer.main.get_command(tracegraph.cli.app)
+
+
 @pytest.fixture
 def tracegraph_(
+    command: click.Command,
     neo4j: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -62,6 +72,7 @@ def tracegraph_(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TRACEGRAPH_KEYS", str(tmp_path / "keys"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tracegraph.cli, "app", command)
 
     def run(*arguments: str) -> Ran:
         from tracegraph.cli import main

@@ -228,7 +228,7 @@ async def _check_current(
     if broken:
         raise TracegraphError(
             f"{len(broken)} of {len(own)} items no longer pass: "
-            + "; ".join(f"{id} ({', '.join(reasons)})" for id, reasons in broken.items())
+            + "; ".join(f"{id!r} ({', '.join(reasons)})" for id, reasons in broken.items())
             + ".",
             code="view_stale",
             reasons=broken,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -120,25 +121,39 @@ def refuse(error: TracegraphError) -> NoReturn:
         fault = {"code": error.code, "message": error.message, "hint": error.hint, "reasons": error.reasons}
         typer.echo(json.dumps({"error": fault}), err=True)
     else:
-        typer.echo(f"{error.code}: {error.message}", err=True)
-        if error.hint:
-            typer.echo(error.hint, err=True)
+        lines = error.message.split("\n") if error.code == "unavailable" else [error.message]  # a log's last lines
+        for line in (f"{error.code}: {lines[0]}", *lines[1:], *([error.hint] if error.hint else [])):
+            typer.echo(harmless(line), err=True)
     sys.exit(1)
 
 
 def usage(message: str) -> NoReturn:
     """Leave with 2: the call, or a file it names, is malformed."""
-    typer.echo(message, err=True)
+    typer.echo(harmless(message), err=True)
     sys.exit(2)
 
 
 def show(data: Any, as_json: bool, lines: Iterable[str]) -> None:
     """Print data as JSON, or its lines."""
     if as_json:
-        typer.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
+        typer.echo(_STEERING.sub(_escaped, json.dumps(plain(data), indent=2, ensure_ascii=False)))
     else:
         for line in lines:
-            typer.echo(line)
+            typer.echo(harmless(line))
+
+
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What steers a terminal, or the order in which it shows a line, and stands in JSON as it is."""
+_UNPRINTED = re.compile(f"[\x00-\x1f]|{_STEERING.pattern}")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def harmless(line: str) -> str:
+    """One line as it may be shown: recorded words neither end it nor steer the terminal."""
+    return _UNPRINTED.sub(_escaped, line)
 
 
 def plain(data: Any) -> Any:
@@ -162,7 +177,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def known(text: str | None) -> int | datetime | None:
-    if text is not None and text.isdecimal():
+    if text is not None and text.isdecimal() and len(text) <= 19:
         return int(text)
     return moment(text)
 
@@ -176,21 +191,38 @@ def settings(pairs: Sequence[str] | None) -> dict[str, Any]:
             usage(f"--set {pair!r} must be name=value, for example max_items=8.")
         try:
             out[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             out[name] = text.split(",") if name == "kinds" else text
     return out
 
 
 def text_of(value: str) -> str:
-    """The value itself, the standard input for `-`, or a file's text for `@file`."""
-    if value == "-":
-        return sys.stdin.read().strip()
+    """The value itself, all of the standard input for `-`, or all of a file for `@file`."""
     if value.startswith("@"):
         try:
-            return Path(value[1:]).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            usage(f"{value[1:]}: cannot be read ({type(error).__name__}).")
-    return value
+            return Path(value[1:]).read_bytes().decode("utf-8")
+        except (OSError, ValueError) as error:
+            usage(f"{value[1:64]}: cannot be read ({type(error).__name__}).")
+    return words_of(value)
+
+
+def token_of(value: str) -> str:
+    """A ticket or a view: like `text_of`, without the blanks and newlines around it."""
+    return text_of(value).strip()
+
+
+def words_of(value: str) -> str:
+    """A statement: the value itself, or the standard input for `-` save its last newline; never a file.
+
+    Who records what others said would hand out what the file holds that they named.
+    """
+    if value != "-":
+        return value
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        usage("The standard input is not UTF-8.")
+    return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
 def wrote(done: Committed, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from tracegraph.cli import (
     Name,
     app,
     eval_app,
+    harmless,
     on,
     plain,
     progress,
@@ -250,7 +252,11 @@ def check(
     from tracegraph.scenarios import MalformedScenario, Report, load
     from tracegraph.scenarios import check as check_one
 
-    paths = [found for path in files for found in (sorted(path.rglob("*.trace.yaml")) if path.is_dir() else [path])]
+    paths = [
+        found
+        for path in files
+        for found in (sorted(path.rglob("*.trace.yaml")) if os.path.isdir(path) else [path])
+    ]
     scenarios, malformed = [], []
     for path in paths:
         try:
@@ -286,7 +292,7 @@ def check(
         ],
     )
     for fault in malformed:
-        typer.echo(fault, err=True)
+        typer.echo(harmless(fault), err=True)
     failed = sum(not report.passed for report in done)
     if not as_json:
         typer.echo(f"{len(done) - failed} passed, {failed} failed, {len(malformed)} malformed", err=True)

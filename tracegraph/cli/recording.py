@@ -26,6 +26,7 @@ from tracegraph.cli import (
     show,
     text_of,
     usage,
+    words_of,
     wrote,
 )
 from tracegraph.errors import TracegraphError
@@ -102,7 +103,7 @@ def record(
             receipts.append(Receipt(uri=receipt_uri, text=text_of(receipt_text or "")))
         items = [
             Item(
-                content=text_of(content),
+                content=words_of(content),
                 scope=scope,
                 key=key,
                 kind=kind,  # type: ignore[arg-type]
@@ -129,7 +130,7 @@ def _items(file: Path) -> list[Any]:
 
     text = text_of("-" if str(file) == "-" else f"@{file}")
     items = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -166,7 +167,7 @@ def open_obligation(
     from tracegraph.model import Frontier, Obligation
 
     owed = Obligation(
-        content=text_of(content),
+        content=words_of(content),
         scope=scope,
         role=role,
         task=task,
@@ -191,7 +192,8 @@ def advance(
 
     Example: tracegraph advance o1 "Only the pickup is open." -w trip --by A2
     """
-    wrote(on(workspace, lambda ws: ws.advance(obligation, text_of(content), author=by, id=id)), as_json)
+    words = words_of(content)
+    wrote(on(workspace, lambda ws: ws.advance(obligation, words, author=by, id=id)), as_json)
 
 
 @app.command(rich_help_panel=ACTS)
@@ -332,8 +334,11 @@ def policy(workspace: Name = "", set_: Set = None, by: By = None, as_json: Json 
 
     Example: tracegraph policy -w trip --set max_items=8 --set fill=none
     """
+    from tracegraph.model import Policy
+
     changes = settings(set_)
     if changes:
+        Policy().changed(changes)
         wrote(on(workspace, lambda ws: ws.set_policy(author=by, **changes)), as_json)
         return
     found = on(workspace, lambda ws: ws.policy())

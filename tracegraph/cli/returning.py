@@ -26,7 +26,8 @@ from tracegraph.cli import (
     on,
     settings,
     show,
-    text_of,
+    token_of,
+    words_of,
     wrote,
 )
 
@@ -62,7 +63,7 @@ def admit(
 
     Example: tracegraph admit @ticket -w trip -p A1 --purpose prepare
     """
-    token, clocks = text_of(ticket), _clocks(valid_at, known_at, as_of)
+    token, clocks = token_of(ticket), _clocks(valid_at, known_at, as_of)
     result = on(
         workspace,
         lambda ws: ws.admit(
@@ -150,7 +151,7 @@ def view(
 
     Example: tracegraph view @view -w trip -p A1
     """
-    signed = text_of(token)
+    signed = token_of(token)
     opened = on(workspace, lambda ws: ws.open_view(signed, principal=principal, role=role, task=task))
     show(
         opened,
@@ -195,7 +196,7 @@ def remember(
 
     Example: tracegraph remember "Quiet matters most." -w trip -p A1 --grounded-in c1
     """
-    words = text_of(content)
+    words = words_of(content)
     wrote(on(workspace, lambda ws: ws.remember(words, principal=principal, grounded_in=grounded_in, id=id)), as_json)
 
 
@@ -211,6 +212,6 @@ def recall(
 
     Example: tracegraph recall @view -w trip -p A1
     """
-    signed = text_of(token)
+    signed = token_of(token)
     found = on(workspace, lambda ws: ws.recall(signed, principal=principal, query=query))
     show(found, as_json, [f"{one.id} {one.content}" for one in found])
