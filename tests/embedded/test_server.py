@@ -123,7 +123,9 @@ def test_a_killed_server_is_started_again_even_when_its_starter_dies_too(
     starter.wait()
     again = embedded.start(data=home, progress=False)
 
-    assert again.pid == begun != server.pid
+    # The half-started server is taken over, or ended and replaced when it is too slow: never two, never the dead one.
+    assert again.pid != server.pid
+    assert again.pid == begun or not psutil.pid_exists(begun) or psutil.Process(begun).status() == psutil.STATUS_ZOMBIE
     assert again.password == server.password
     assert ask(again, "MATCH (n:Kept) RETURN count(n)") == [1]
     assert not (home / "data" / "dbms" / "auth.ini").exists()
