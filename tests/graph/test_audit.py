@@ -448,13 +448,14 @@ async def test_a_return_whose_item_was_erased_since_says_so(workspace: Workspace
 
 # --- the pasted files -------------------------------------------------------------------------------------
 
-FILES = sorted(path.stem for path in (cypher_folder() / "audit").glob("*.cypher"))
+FILES = sorted(
+    f"{folder}/{path.stem}" for folder in ("audit", "browser") for path in (cypher_folder() / folder).glob("*.cypher")
+)
 
 
 def paste(name: str) -> tuple[str, dict[str, str]]:
     """A file's text, and its `:param` lines as expressions."""
-    own, drawn = (cypher_folder() / folder / f"{name}.cypher" for folder in ("audit", "browser"))
-    text = (own if own.exists() else drawn).read_text(encoding="utf-8")
+    text = (cypher_folder() / f"{name}.cypher").read_text(encoding="utf-8")
     return text, dict(re.findall(r"^// :param (\w+) => (.+)$", text, re.MULTILINE))
 
 
@@ -468,7 +469,7 @@ async def test_each_audit_file_runs_as_it_is_by_its_own_parameters(graph: Graph,
     for param, expression in params.items():
         values[param] = (await run(graph, f"RETURN {expression} AS value"))[0]["value"]
     here = {"workspace": travel.ws.id, "cycle": travel.blocked.cycle_id}
-    if name == "absences":
+    if name == "audit/absences":
         await travel.ws.depart(principal="A2", role="booking", task="plan")
     rows = await run(graph, text, **{**values, **{param: here[param] for param in params if param in here}})
     assert rows, name
@@ -476,26 +477,66 @@ async def test_each_audit_file_runs_as_it_is_by_its_own_parameters(graph: Graph,
 
 
 EXPECTED: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
-    "absences": lambda rows: [row["principal"] for row in rows] == ["A2"] and rows[0]["epochs_missed"] == 0,
-    "blocked": lambda rows: (
+    "audit/absences": lambda rows: [row["principal"] for row in rows] == ["A2"] and rows[0]["epochs_missed"] == 0,
+    "audit/blocked": lambda rows: (
         rows[0]["uncovered"] == ["d_p"]
         and [one["id"] for one in rows[0]["obligations"]] == ["o_t"]
         and {one["id"]: one["reasons"] for one in rows[0]["obligations"][0]["uncovered"][0]["candidates"]}
         == {"p0": ["invalidated"], "p_rumour": ["missing_receipt", "unbound_support"]}
     ),
-    "chain": lambda rows: any([one["id"] for one in row["path"][::2]] == ["p0", "h1", "h0"] for row in rows),
-    "cycle": lambda rows: rows[0]["decision"] == "blocked",
-    "exposure": lambda rows: rows[0]["item"]["id"] == "h0" and rows[0]["since"][0]["by"] == "h1",
-    "history": lambda rows: [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["valid_to"] is None,
-    "inputs": lambda rows: rows[0]["held"] and rows[0]["known_principal"],
-    "verdicts": lambda rows: [row["quote"] for row in rows] == ["booked Riverside"],
-    "visible": lambda rows: {row["id"] for row in rows} == {"c", "h0", "t0", "p0"},
-    "why": lambda rows: rows[0]["item"]["id"] == "p0" and rows[0]["outcome"] == "rejected",
+    "audit/cycle": lambda rows: rows[0]["decision"] == "blocked",
+    "audit/exposure": lambda rows: rows[0]["item"]["id"] == "h0" and rows[0]["since"][0]["by"] == "h1",
+    "audit/history": lambda rows: [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["valid_to"] is None,
+    "audit/inputs": lambda rows: rows[0]["held"] and rows[0]["known_principal"],
+    "audit/verdicts": lambda rows: [row["quote"] for row in rows] == ["booked Riverside"],
+    "audit/why": lambda rows: rows[0]["item"]["id"] == "p0" and rows[0]["outcome"] == "rejected",
+    # drawn: each row holds what Browser draws
+    "browser/blocked": lambda rows: (
+        [{one["id"] for path in row["rejected"] for one in path[4:5]} for row in rows] == [{"p0", "p_rumour"}]
+    ),
+    "browser/chain": lambda rows: (
+        any([one["id"] for one in row["path"][::2]] == ["p0", "h1", "h0"] for row in rows)
+        and rows[0]["quotes"] == ["booked Riverside"]
+    ),
+    "browser/cycle": lambda rows: {path[2]["id"] for path in rows[0]["kept_out"]} == {"h0", "t0", "p0", "p_rumour"},
+    "browser/exposure": lambda rows: not rows[0]["shown"] and len(rows[0]["taken_along"]) == 4,
+    "browser/history": lambda rows: (
+        [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["ended_by"][0][2]["id"] == "h1"
+    ),
+    "browser/returns": lambda rows: (
+        [row["decision"] for row in rows] == ["admitted", "blocked"] and rows[1]["kept_out"] is not None
+    ),
+    "browser/visible": lambda rows: (
+        {row["item"]["id"] for row in rows} == {"c", "h0", "t0", "p0"} and rows[0]["who"]["id"] == "A1"
+    ),
+    "browser/why": lambda rows: (
+        rows[0]["reasons"] == ["invalidated"]
+        and any([one["id"] for one in path[::2]] == ["p0", "h1", "h0"] for path in rows[0]["evidence"])
+    ),
 }
 
 
+async def test_the_drawn_reasons_have_drawn_evidence(graph: Graph, reasons: Reasons) -> None:
+    """Whatever the gate, its evidence is drawn beside the item, save where the item's own words say it all."""
+    text, _ = paste("browser/why")
+    alone = {
+        "missing_receipt",
+        "wrong_purpose",
+        "kind_not_allowed",
+        "wrong_role",
+        "over_item_budget",
+        "not_yet_valid",
+        "expired",
+        "retracted",
+    }
+    for id, found in (await reasons.ws.cycle(reasons.result.cycle_id)).rejected.items():
+        rows = await run(graph, text, workspace=reasons.ws.id, cycle=reasons.result.cycle_id, item=id)
+        assert rows[0]["kept_out"], id
+        assert rows[0]["evidence"] or set(found) <= alone, (id, found)
+
+
 async def test_what_a_role_could_read_follows_its_grants_of_that_moment(graph: Graph, reasons: Reasons) -> None:
-    text, _ = paste("visible")
+    text, _ = paste("browser/visible")
 
     async def seen(role: str | None, principal: str | None, at: datetime) -> set[str]:
         rows = await run(graph, text, workspace=reasons.ws.id, at=at, role=role, principal=principal)

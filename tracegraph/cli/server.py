@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +11,7 @@ import typer
 from tracegraph.cli import (
     SERVER,
     Json,
+    Name,
     app,
     keys_app,
     run,
@@ -116,6 +119,49 @@ def doctor(
         ],
     )
     if failed:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=SERVER)
+def browser(
+    workspace: Name = "",
+    item: Annotated[str, typer.Option(help="The item to ask about.")] = "ITEM",
+    cycle: Annotated[str, typer.Option(help="The return to ask about; the query `returns` lists an item's.")] = "CYCLE",
+    principal: Annotated[str, typer.Option("--principal", "-p", help="Whose sight to ask about.")] = "PRINCIPAL",
+    at: Annotated[str | None, typer.Option(help="The past moment to ask about; by default this one.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Write the queries, favourites, style and guide there.")] = None,
+    version: Annotated[str | None, typer.Option("--neo4j-version", help="Which one, if not the default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say how to audit in Neo4j Browser, and open it where there is a desktop. Exit code 1 when the server is down.
+
+    Example: tracegraph browser -w trip --item p0 --write audits
+    """
+    from datetime import UTC, datetime
+
+    from tracegraph import browser, embedded
+
+    about = {"workspace": workspace or "WORKSPACE", "item": item, "cycle": cycle, "principal": principal, "role": None}
+    command = browser.parameters(**about, at=at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    written = browser.write(write, command) if write else []
+    server = embedded.status(version=version) if "NEO4J_URI" not in os.environ else None
+    found: dict[str, Any] = {"running": server is not None, "browser": None, "username": None, "password_file": None}
+    if server is not None:
+        found |= {name: value for name, value in _server(server).items() if name in found}
+        where = _server_lines(server)[1]
+        if browser.has_desktop() and not as_json:
+            import webbrowser
+
+            webbrowser.open(browser.link(found["browser"], command))
+    elif "NEO4J_URI" in os.environ:
+        found |= {"running": None, "username": os.environ.get("NEO4J_USERNAME", "neo4j")}
+        where = f"Browser: your server's own, often at port 7474, path /browser  (user {found['username']})"
+    else:
+        where = "Browser: not running; start it with: tracegraph up"
+    questions = [{"name": one.name, "title": one.title, "file": one.file} for one in browser.questions()]
+    found |= {"command": command, "queries": questions, "style": browser.folder() / browser.STYLE, "written": written}
+    show(found, as_json, [where, *browser.steps(command, write)])
+    if found["running"] is False:
         raise typer.Exit(1)
 
 

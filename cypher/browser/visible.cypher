@@ -1,12 +1,13 @@
-// What a role could read at a past moment: the items whose scope it was granted and not denied then, that rest on no
-// source it could not read, and that were current and neither ended nor revoked, as far as was known by then. `roles` says
-// by which role; with a principal given, only roles it held then count. Premises and verdicts are `why`'s.
-// Parameters: $workspace, $at (a datetime); $role, $principal (either may be null).
+// What a principal could see at a past moment
+// The items whose scope some role of its was granted and not denied then, that rest on no source it could not read, and that
+// were current and neither ended nor revoked, as far as was known by then; with the roles and scopes that opened them.
+// `roles` says by which role; without a principal, any role counts. Premises and verdicts are `why`'s.
+// Parameters: $workspace, $at (a datetime, or its text); $role, $principal (either may be null).
 // :param workspace => 'trip'
 // :param at => datetime('2026-05-02T00:00:00Z')
-// :param role => 'itinerary'
-// :param principal => null
-WITH $at.epochSeconds * 1000000 + $at.microsecond AS at
+// :param role => null
+// :param principal => 'A1'
+WITH datetime($at).epochSeconds * 1000000 + datetime($at).microsecond AS at
 CALL (at) {
   MATCH (e:Epoch {workspace: $workspace})
   WHERE e.recorded_at <= at
@@ -71,5 +72,9 @@ RETURN m.scope AS scope,
   CASE WHEN m.valid_to < 9223372036854775807 THEN datetime({epochMillis: 0})
     + duration({seconds: m.valid_to / 1000000, microseconds: m.valid_to % 1000000}) END AS valid_to,
   m.epoch AS epoch,
-  collect(DISTINCT role.id) AS roles
+  collect(DISTINCT role.id) AS roles,
+  m AS item,
+  collect(DISTINCT role) AS through,
+  head(COLLECT { MATCH (s:Scope {workspace: $workspace, id: m.scope}) RETURN s }) AS within,
+  head(COLLECT { MATCH (p:Principal {workspace: $workspace, id: $principal}) RETURN p }) AS who
 ORDER BY scope, kind, key, id

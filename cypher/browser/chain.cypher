@@ -1,5 +1,6 @@
-// The invalidation chain of an item, to be drawn: what superseded, revoked or invalidated it or a premise it rests on, up
-// to four premises away, what answered that, and the receipts behind it.
+// What invalidated an item, with the quotes
+// What superseded, revoked or invalidated it or a premise it rests on, up to four premises away; what answered that, and the
+// receipts behind it.
 // Parameters: $workspace, $item.
 // :param workspace => 'trip'
 // :param item => 'p0'
@@ -15,6 +16,7 @@ CALL (m) {
   MATCH path = (m)-[:BOUND_TO]->(:Receipt)<-[:REVOKES]-(:Revocation)
   RETURN path
 }
-RETURN path
+RETURN path,
+  [link IN relationships(path) WHERE link.quote IS NOT NULL | link.quote] AS quotes
 ORDER BY length(path)
 LIMIT 100
