@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 from tracegraph.admission.gates import GATE_OF
 from tracegraph.errors import HINTS, TracegraphError
-from tracegraph.model import Grant, Policy, new_id
+from tracegraph.model import Grant, Limits, Policy, new_id
 
 T = TypeVar("T")
 
@@ -169,7 +169,7 @@ def _compose(text: str) -> _Node:
     except ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
         raise _FaultError(line, "is not YAML: a character that YAML forbids") from None
-    except (YAMLError, ValueError, LookupError, AssertionError, TypeError, AttributeError):
+    except (YAMLError, ValueError, ArithmeticError, LookupError, AssertionError, TypeError, AttributeError):
         raise _FaultError(1, "is not YAML that the parser understands") from None
     if composer.root is None:
         raise _FaultError(1, "is empty")
@@ -201,6 +201,8 @@ class _Composer:
         self._add(line, self._anchors[anchor])
 
     def scalar(self, line: int, text: str, plain: bool, anchor: str | None) -> None:
+        if not text.isascii():  # JSON, which is YAML, writes one wide character as two escapes
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
         self._complete(line, _Scalar(line, text, plain), anchor)
 
     def open(self, line: int, anchor: str | None, *, mapping: bool) -> None:
@@ -595,6 +597,8 @@ def _grants(
     out: list[Grant] = []
 
     def grant(line: int, **fields: Any) -> None:
+        if len(out) == Limits.batch:
+            raise _FaultError(line, f"holds more than {Limits.batch} grants")
         try:
             out.append(Grant(valid_from=FIRST_INSTANT, **fields))
         except TracegraphError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def tracegraph_(
         monkeypatch.setattr(sys, "argv", ["tracegraph", *arguments])
         capfd.readouterr()
         with pytest.raises(SystemExit) as left:
-            main()
+            contextvars.Context().run(main)  # of no event loop, whatever tests ran before
         out, err = capfd.readouterr()
         code = left.value.code
         ran = Ran(0 if code is None else int(code), out, err)
