@@ -122,9 +122,7 @@ async def run(graph: tracegraph.Graph, history: History, strategy: Any, count: C
     """One history: what each agent's return asked, and what it found."""
     now = history.before[0][0]
     with Stub(history.script, count=count) as stub:
-        method = Invalidation.on(
-            Endpoint(stub.url, "k", concurrency=8), "stub", strategy=strategy, budget=None
-        )
+        method = Invalidation.on(Endpoint(stub.url, "k", concurrency=8), "stub", strategy=strategy, budget=None)
         ws = await graph.workspace(
             new_id("stale"), owner="o", clock=lambda: now, policy={"ticket_days": 36_500}, invalidation=method
         )

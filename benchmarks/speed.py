@@ -182,13 +182,12 @@ def _join(ws: Workspace, task: str) -> Work:
 def _cover() -> float:
     def item(number: int, kind: str, supports: list[str], requires: list[tuple[str, bool]]) -> gates.Judged:
         return gates.Judged(
-            f"i{number}", set(), None, "", [], [], kind, 40 + number * 37 % 160, number, 1, 0, None, 1, supports, requires,
-            None,
+            id=f"i{number}", reasons=set(), current=None, content_digest="", premises=[], sources=[], kind=kind,
+            length=40 + number * 37 % 160, valid_from=number, epoch=1, place=0, task=None, receipts=1,
+            supports=supports, requires=requires, obligation=None,
         )  # fmt: skip
 
-    pool = {
-        f"i{n}": item(n, "fact", [f"d{n * 7 % 500}", f"d{n * 13 % 500}", f"d{n % 500}"], []) for n in range(5_000)
-    }
+    pool = {f"i{n}": item(n, "fact", [f"d{n * 7 % 500}", f"d{n * 13 % 500}", f"d{n % 500}"], []) for n in range(5_000)}
     pool["o"] = item(9_999, "obligation", [], [(f"d{n}", n % 3 == 0) for n in range(500)])
     policy = Policy(max_items=1_000, max_chars=10**6)
     times = []

@@ -56,8 +56,7 @@ def test_with_a_model_the_verifier_decides_the_same_case(neo4j: dict[str, str]) 
 
 
 def test_without_a_model_the_demo_says_what_to_set(neo4j: dict[str, str]) -> None:
-    environment = {name: value for name, value in neo4j.items()}
-    done = tracegraph("demo", "--llm", **environment, TRACEGRAPH_MODEL="")
+    done = tracegraph("demo", "--llm", **neo4j, TRACEGRAPH_MODEL="")
     assert done.returncode == 1
     assert "TRACEGRAPH_MODEL" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,8 +1,8 @@
 """tracegraph decides what a returning agent may still act on.
 
-The team's work state lives in Neo4j, bitemporal; each return passes four gates in Cypher, a cover of the open obligations
-and ends in a signed, expiring Return View, or in nothing. Start with `connect`; `tracegraph.sync` has the same names
-without `await`. Source: arXiv 2609.33517 (TRACE).
+The team's work state lives in Neo4j, bitemporal; each return passes four gates in Cypher and a cover of the open
+obligations, and ends in a signed, expiring Return View, or in nothing. Start with `connect`; `tracegraph.sync` has the
+same names without `await`. Source: arXiv 2609.33517 (TRACE).
 """
 
 from __future__ import annotations

@@ -66,6 +66,29 @@ async def cycle(graph: Graph, workspace: str, cycle_id: str) -> CycleReport:
     )
 
 
+class Need(Model):
+    """A dependency that an obligation requires; `covered` by what was selected. `supporters` are items of the pool."""
+
+    dependency: str
+    critical: bool
+    covered: bool
+    supporters: tuple[str, ...]
+
+
+class Owed(Model):
+    """One obligation of a return's pool."""
+
+    obligation: str
+    needs: tuple[Need, ...]
+    frontiers: tuple[str, ...]
+
+
+async def owed(graph: Graph, workspace: str, cycle_id: str) -> tuple[Owed, ...]:
+    """What the return owed and what of its pool supports it; empty when it owed nothing."""
+    rows = await _rows(graph, "audit/coverage", workspace=workspace, cycle=cycle_id)
+    return tuple(Owed(**row) for row in rows)
+
+
 # --- why --------------------------------------------------------------------------------------------------
 
 

@@ -119,9 +119,9 @@ def _found(found: Why, reason: str) -> Iterator[str]:
                 yield f"derived from {source.path[-1]} in {source.scope}, which {may.role} may not read"
                 yield _path(source.path, "DERIVED_FROM")
         case "not_yet_valid":
-            yield f"valid only from {_at(item.valid_from)}; the return was at {_at(cycle.valid_at)}"
+            yield f"valid only from {moment(item.valid_from)}; the return was at {moment(cycle.valid_at)}"
         case "expired":
-            yield f"expired at {_at(item.valid_to)}; the return was at {_at(cycle.valid_at)}"
+            yield f"expired at {moment(item.valid_to)}; the return was at {moment(cycle.valid_at)}"
         case "superseded":
             for by in found.superseded_by:
                 yield from _superseded(item.id, by)
@@ -129,11 +129,11 @@ def _found(found: Why, reason: str) -> Iterator[str]:
             yield from (_ended(one) for one in found.revocations if one.code == reason)
         case "retracted" if found.retraction is not None:
             retraction = found.retraction
-            yield f"retracted by {retraction.by} at {_at(retraction.at)} (epoch {retraction.epoch})"
+            yield f"retracted by {retraction.by} at {moment(retraction.at)} (epoch {retraction.epoch})"
         case "erased" if found.erasure is not None:
             erasure = found.erasure
             along = "" if erasure.target == item.id else f" with {erasure.target}"
-            yield f"erased{along} by {erasure.by} at {_at(erasure.at)}{_because(erasure.reason)}"
+            yield f"erased{along} by {erasure.by} at {moment(erasure.at)}{_because(erasure.reason)}"
         case "invalidated":
             for one in found.verdicts:
                 if _counts(one):
@@ -178,12 +178,12 @@ def _found(found: Why, reason: str) -> Iterator[str]:
 
 def _superseded(id: str, by: Superseding) -> Iterator[str]:
     yield f"superseded by {by.id}{_HOW[by.how]}: {_said(by.content)}"
-    yield f"in force from {_at(by.valid_from)}, recorded by {by.author} at epoch {by.epoch}"
+    yield f"in force from {moment(by.valid_from)}, recorded by {by.author} at epoch {by.epoch}"
     yield f"path: {id} <-SUPERSEDES- {by.id}"
 
 
 def _ended(one: Revoked) -> str:
-    when = f"from {_at(one.effective_from)} (epoch {one.epoch})"
+    when = f"from {moment(one.effective_from)} (epoch {one.epoch})"
     return f"{one.code} by {one.author} {when}{_because(one.reason)}"
 
 
@@ -249,21 +249,21 @@ def _spoken(reason: str) -> str:
 
 
 def _because(text: str | None) -> str:
-    return f": {_words(text)}" if text else ""
+    return f": {one_line(text)}" if text else ""
 
 
-def _words(text: str, most: int = 96) -> str:
+def one_line(text: str, most: int = 96) -> str:
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _said(content: str | None) -> str:
-    return "(erased)" if content is None else f'"{_words(content)}"'
+    return "(erased)" if content is None else f'"{one_line(content)}"'
 
 
 def _quoted(quote: str | None) -> str:
-    return f" «{_words(quote)}»" if quote else ""
+    return f" «{one_line(quote)}»" if quote else ""
 
 
-def _at(moment: datetime | None) -> str:
+def moment(moment: datetime | None) -> str:
     return "no end" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0") + "Z"

@@ -173,9 +173,7 @@ Content = Annotated[Text, Field(min_length=1, max_length=Limits.content)]
 Note = Annotated[Text, Field(max_length=Limits.note)]
 Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Ids = Annotated[
-    Sequence[Id], Field(max_length=Limits.links), BeforeValidator(_tuple), AfterValidator(_unique)
-]
+Ids = Annotated[Sequence[Id], Field(max_length=Limits.links), BeforeValidator(_tuple), AfterValidator(_unique)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Kind = Literal["fact", "constraint", "obligation", "frontier"]
 Says = Literal["invalidates", "compatible", "uncertain", "restores", "proposed"]
@@ -240,9 +238,7 @@ class Item(Model):
     depends_on: Ids = ()
     derived_from: Ids = ()
     supersedes: Ids = ()
-    receipts: Annotated[
-        Sequence[Receipt | ReceiptRef], BeforeValidator(_tuple), Field(max_length=Limits.links)
-    ] = ()
+    receipts: Annotated[Sequence[Receipt | ReceiptRef], BeforeValidator(_tuple), Field(max_length=Limits.links)] = ()
 
     @property
     def claims(self) -> tuple[Support, ...]:
@@ -447,11 +443,7 @@ class Policy(Model):
                 if getattr(call, name) > getattr(self, name)
             ]
             + (["kinds"] if set(call.kinds) - set(self.kinds) else [])
-            + (
-                ["verification"]
-                if order.index(call.verification) < order.index(self.verification)
-                else []
-            )
+            + (["verification"] if order.index(call.verification) < order.index(self.verification) else [])
         )
         if looser:
             raise TracegraphError(
@@ -477,18 +469,7 @@ class Depart(Model):
 
 
 Act = (
-    Item
-    | Obligation
-    | Advance
-    | Revoke
-    | Retract
-    | Withdraw
-    | Grant
-    | Verdict
-    | Remember
-    | Erase
-    | SetPolicy
-    | Depart
+    Item | Obligation | Advance | Revoke | Retract | Withdraw | Grant | Verdict | Remember | Erase | SetPolicy | Depart
 )
 
 
@@ -536,8 +517,8 @@ class Coverage(Model):
 class Pairs(Model):
     """What verification did for one return (DESIGN §8), in pairs (later, earlier), tokens and seconds.
 
-    `proposed` needed an answer, `judged` got one now, `reused` had one before; `unjudged` is left open, because the token
-    budget or the endpoint gave out. Of those judged: `invalidated`, `cleared`, `unverified`, `restored`.
+    `proposed` needed an answer, `judged` got one now, `reused` had one before; `unjudged` is left open, because the
+    token budget or the endpoint gave out. Of those judged: `invalidated`, `cleared`, `unverified`, `restored`.
     """
 
     proposed: int = 0

@@ -34,7 +34,7 @@ SELECTION = ("not_selected", "mandatory_over_budget", "missing_frontier", "oblig
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 
 
-class MalformedScenario(TracegraphError):  # noqa: N818 - what it is
+class MalformedScenario(TracegraphError):
     """A file that is no scenario. `str()` is `FILE:LINE: message`."""
 
     def __init__(self, message: str, *, path: str, line: int) -> None:

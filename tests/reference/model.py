@@ -16,7 +16,7 @@ BEGINNING = -(2**63)
 MAX_CHAIN = 32  # rule 6: a chain of premises deeper than this fails closed
 
 
-class Refusal(Exception):  # noqa: N818  (an act refused; the word of §13)
+class Refusal(Exception):
     """An act that is refused, with its code of §13."""
 
     def __init__(self, code: str, why: str = "") -> None:

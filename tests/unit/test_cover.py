@@ -153,7 +153,7 @@ def test_ratios_that_floats_cannot_tell_apart_are_told_apart() -> None:
         item("small", length=21_845, supports=("n0",)),
     )
     policy = Policy(max_chars=10**6)
-    assert [id for id, why in cover(close, policy).selected.items() if why == "cover"][0] == "small"
+    assert next(id for id, why in cover(close, policy).selected.items() if why == "cover") == "small"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_ratios_that_floats_cannot_tell_apart_are_told_apart() -> None:
 )
 def test_ties_go_by_cost_then_valid_from_then_id(first: Judged, second: Judged) -> None:
     got = cover(pool(*owed("o", "a", "b"), second, first), Policy(fill="none"))
-    assert [id for id, why in got.selected.items() if why == "cover"][0] == first.id
+    assert next(id for id, why in got.selected.items() if why == "cover") == first.id
 
 
 def test_thresholds_are_the_decimals_they_were_written_as() -> None:

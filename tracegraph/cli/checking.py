@@ -25,9 +25,22 @@ from tracegraph.cli import (
 )
 
 if TYPE_CHECKING:
+    from tracegraph.audit import CycleReport
     from tracegraph.chain import Verification
     from tracegraph.model import Pairs
     from tracegraph.workspace import Workspace
+
+
+Html = Annotated[
+    Path | None, typer.Option(help="Write a page there as well: the decision as a picture, with the reasons.")
+]
+
+
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        usage(f"{file}: cannot be written ({type(error).__name__}).")
 
 
 @app.command(rich_help_panel=AUDIT)
@@ -35,6 +48,7 @@ def why(
     item: Annotated[str, typer.Argument(help="The item's id.")],
     cycle: Annotated[str, typer.Option(help="The return cycle's id, as admit and join print it.")],
     workspace: Name = "",
+    html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Explain why an item came out of a return as it did, with its evidence.
@@ -44,18 +58,33 @@ def why(
     from tracegraph.explanation import render_why
 
     found = on(workspace, lambda ws: ws.why(item, cycle))
+    if html is not None:
+        from tracegraph.pages import why_page
+
+        _write(html, why_page(found))
     show(found, as_json, render_why(found))
 
 
 @app.command("cycle", rich_help_panel=AUDIT)
 def cycle_(
-    cycle: Annotated[str, typer.Argument(help="The return cycle's id.")], workspace: Name = "", as_json: Json = False
+    cycle: Annotated[str, typer.Argument(help="The return cycle's id.")],
+    workspace: Name = "",
+    html: Html = None,
+    as_json: Json = False,
 ) -> None:
     """Show a return as it was decided, every item of its pool included.
 
-    Example: tracegraph cycle cycle-1 -w trip
+    Example: tracegraph cycle cycle-1 -w trip --html return.html
     """
-    found = on(workspace, lambda ws: ws.cycle(cycle))
+
+    async def work(ws: Workspace) -> tuple[CycleReport, str | None]:
+        from tracegraph.pages import whole_return
+
+        return await ws.cycle(cycle), await whole_return(ws, cycle) if html is not None else None
+
+    found, page = on(workspace, work)
+    if html is not None and page is not None:
+        _write(html, page)
     show(
         found,
         as_json,
