@@ -222,7 +222,7 @@ def faults() -> Iterator[Any]:
             yield pytest.param(model, good, field, values, id=f"{model.__name__}.{field}")
 
 
-@pytest.mark.parametrize(("model", "good", "field", "values"), faults())
+@pytest.mark.parametrize(("model", "good", "field", "values"), list(faults()))
 def test_a_field_of_a_wrong_kind_is_refused_with_a_code(model: Any, good: Any, field: str, values: Any) -> None:
     for value in values:
         with pytest.raises(TracegraphError) as error:
