@@ -33,6 +33,9 @@ def shop(neo4j: dict[str, str]) -> Iterator[sync.Workspace]:
         ws._portal.call(forget, ws._inner.graph, ws.id)
 
 
+NO_UTF8 = "a\udcffb"
+"""So Python hands over an argument that is not UTF-8."""
+
 BAD: list[list[str]] = [
     # wrong kinds
     ["record", "c", "--scope", "s", "--kind", "none"],
@@ -139,12 +142,20 @@ BAD: list[list[str]] = [
     ["check"],
     ["eval", "statebench", "none.jsonl"],
     ["eval", "statebench", "none.jsonl", "--policy", "none"],
+    ["import", "none.jsonl"],
+    ["import", "."],
+    ["import", "x" * 300],
+    ["import", NO_UTF8],
+    ["export", "none", "--output", "out.jsonl"],
+    ["export", "none", "--json"],
+    ["export", ""],
+    ["export", NO_UTF8],
     ["create", "", "--owner", "lead"],
     ["create", "w", "--owner", ""],
     ["create", "w", "--owner", "lead", "--set", "max_items"],
     ["create", "w", "--owner", "lead", "--set", "max_items=x"],
 ]  # fmt: skip
-HERE = {"up", "status", "check", "eval", "create", "keys", "no-such-command"}
+HERE = {"up", "import", "export", "status", "check", "eval", "create", "keys", "no-such-command"}
 
 
 def named(arguments: list[str], workspace: str) -> list[str]:
@@ -165,8 +176,6 @@ def test_every_bad_call_is_refused_in_one_or_two_lines(tracegraph_: Run, shop: s
     assert shop.verify().digest == before
 
 
-NO_UTF8 = "a\udcffb"
-"""So Python hands over an argument that is not UTF-8."""
 WITHOUT_UTF8: list[list[str]] = [
     ["record", NO_UTF8, "--scope", "s"],
     ["record", "c", "--scope", NO_UTF8],
@@ -305,6 +314,19 @@ def test_a_file_with_one_bad_line_is_refused_whole_and_names_the_line(tracegraph
         Path("items.jsonl").write_bytes(data)
         assert tracegraph_("record", "--file", "items.jsonl", "-w", shop.id).code in (1, 2), data
     assert shop.verify().digest == before
+
+
+def test_an_import_of_what_was_not_exported_is_refused(tracegraph_: Run) -> None:
+    begin = '{"tracegraph": 1, "workspace": "w"}'
+    for line in (*LINES, '{"scope": "s", "content": "' + WORDS + '"}'):
+        for text in (f"{line}\n", f"{begin}\n{line}\n"):
+            Path("history.jsonl").write_text(text, encoding="utf-8")
+            ran = tracegraph_("import", "history.jsonl")
+            assert ran.code in (1, 2), line[:80]
+            assert WORDS not in ran.out + ran.err
+    for data in (b"", b"\n", b"\0" * 1000, b"\xff\xfe", b"\x1f\x8b"):
+        Path("history.jsonl").write_bytes(data)
+        assert tracegraph_("import", "history.jsonl").code in (1, 2), data
 
 
 def test_a_line_ends_at_a_newline_and_at_nothing_else(tracegraph_: Run, shop: sync.Workspace) -> None:
