@@ -98,10 +98,7 @@ class Drawing:
         arrows = frame.find_elements(By.CSS_SELECTOR, "g.relationship")
         self.arrows = [one.text for one in arrows]
         """Captions, cut off where an arrow is short."""
-        self.colours = {
-            one.text[:5]: one.find_element(By.CSS_SELECTOR, "path").get_attribute("fill")
-            for one in arrows
-        }
+        self.colours = {one.text[:5]: one.find_element(By.CSS_SELECTOR, "path").get_attribute("fill") for one in arrows}
         self.counts = {name: int(count) for name, count in re.findall(r"([A-Za-z_]+) \((\d+)\)", frame.text)}
         """Of each label and type, from the overview beside the drawing."""
         self._frame = frame

@@ -15,6 +15,7 @@ from tracegraph import Frontier, Item, Obligation, Receipt, ReceiptRef, Support,
 from tracegraph.audit import render_why
 from tracegraph.graph import Graph, Tx, cypher_folder
 from tracegraph.model import OPEN, Result, new_id
+from tracegraph.pages import whole_return, why_page
 from tracegraph.scenarios import forget
 
 pytestmark = pytest.mark.anyio
@@ -484,6 +485,13 @@ EXPECTED: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
         and {one["id"]: one["reasons"] for one in rows[0]["obligations"][0]["uncovered"][0]["candidates"]}
         == {"p0": ["invalidated"], "p_rumour": ["missing_receipt", "unbound_support"]}
     ),
+    "audit/coverage": lambda rows: (
+        [row["obligation"] for row in rows] == ["o_h", "o_t"]
+        and [(need["dependency"], need["covered"]) for need in rows[1]["needs"]]
+        == [("d_c", True), ("d_p", False), ("d_t", True)]
+        and rows[1]["needs"][1]["supporters"] == ["p0", "p_rumour"]
+        and rows[0]["frontiers"] == ["f_h"]
+    ),
     "audit/cycle": lambda rows: rows[0]["decision"] == "blocked",
     "audit/exposure": lambda rows: rows[0]["item"]["id"] == "h0" and rows[0]["since"][0]["by"] == "h1",
     "audit/history": lambda rows: [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["valid_to"] is None,
@@ -533,6 +541,15 @@ async def test_the_drawn_reasons_have_drawn_evidence(graph: Graph, reasons: Reas
         rows = await run(graph, text, workspace=reasons.ws.id, cycle=reasons.result.cycle_id, item=id)
         assert rows[0]["kept_out"], id
         assert rows[0]["evidence"] or set(found) <= alone, (id, found)
+
+
+async def test_every_reason_is_on_its_items_page_with_a_picture(reasons: Reasons) -> None:
+    report = await reasons.ws.cycle(reasons.result.cycle_id)
+    for id, found in report.rejected.items():
+        page = why_page(await reasons.ws.why(id, report.cycle_id))
+        assert 'class="box rejected"' in page, id
+        assert all(reason.replace("_", " ") in page for reason in found), id
+    assert (await whole_return(reasons.ws, report.cycle_id)).count("✗ rejected") >= len(report.rejected)
 
 
 async def test_what_a_role_could_read_follows_its_grants_of_that_moment(graph: Graph, reasons: Reasons) -> None:
