@@ -51,6 +51,8 @@ class Exported(Model):
     digest: str
     records: int
     cycles: int
+    sha256: str
+    """Of all lines before the last: equal histories are equal files."""
 
 
 async def export_to(
@@ -124,8 +126,9 @@ async def export_to(
     kept = await _kept(graph, workspace, walk.latest, put)
     await _nothing_erased(graph, workspace, walk.latest)
     counts = {"epoch": walk.latest, "records": walk.records, "cycles": cycles}
-    put({"end": {**counts, "kept": kept}, "sha256": hashed.hexdigest()})
-    return Exported(workspace=workspace, digest=latest["previous"], **counts)
+    whole = hashed.hexdigest()
+    put({"end": {**counts, "kept": kept}, "sha256": whole})
+    return Exported(workspace=workspace, digest=latest["previous"], sha256=whole, **counts)
 
 
 async def export(graph: Graph, workspace: str, file: Path, *, progress: Progress | None = None) -> Exported:

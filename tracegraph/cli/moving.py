@@ -1,7 +1,8 @@
-"""Moving a workspace to another server, and keeping the embedded one: export, import."""
+"""Moving a workspace to another server, and keeping the embedded one: export, import, backup, restore, compact."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ from typing import Annotated
 import typer
 
 from tracegraph.cli import Json, app, progress, run, show, usage
+from tracegraph.errors import Unavailable
 
 MOVING = "Backup and moving"
+Version = Annotated[str | None, typer.Option("--neo4j-version", help="Which embedded server, if not the default.")]
 
 
 @contextmanager
@@ -93,3 +96,66 @@ def import_(file: Annotated[Path, typer.Argument(help="What export wrote.")], as
             f"head {done.digest}",
         ],
     )
+
+
+def _embedded_only(what: str, instead: str) -> None:
+    if os.environ.get("NEO4J_URI"):
+        raise Unavailable(f"{what} is for the embedded server, and NEO4J_URI names another.", hint=instead)
+
+
+def _stage(words: str) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"{words} ...", err=True)
+
+
+@app.command(rich_help_panel=MOVING)
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file, mode 0600.")], version: Version = None, as_json: Json = False
+) -> None:
+    """Dump the embedded server's database into a file. The server is stopped meanwhile, and started again if it ran.
+
+    Keep the signing keys too (tracegraph keys show): they are no part of it.
+
+    Example: tracegraph backup trip.dump
+    """
+    from tracegraph.embedded.store import backup as dump
+
+    _embedded_only("backup", "Use neo4j-admin database dump there, your provider's backups, or tracegraph export.")
+    size = dump(file, version=version, tell=_stage)
+    show({"file": str(file), "bytes": size}, as_json, [f"{file}: {size / 1e6:.1f} MB"])
+
+
+@app.command(rich_help_panel=MOVING)
+def restore(
+    file: Annotated[Path, typer.Argument(help="What backup wrote.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")] = False,
+    version: Version = None,
+    as_json: Json = False,
+) -> None:
+    """Load a backup into the embedded server. The old store is deleted only once the new one was opened.
+
+    Example: tracegraph restore trip.dump --overwrite
+    """
+    from tracegraph.embedded.store import restore as load
+
+    _embedded_only("restore", "Use neo4j-admin database load there, or tracegraph import.")
+    found = load(file, version=version, overwrite=overwrite, tell=_stage)
+    show({"workspaces": found}, as_json, [f"{len(found)} workspaces: {', '.join(found)}" if found else "no workspaces"])
+
+
+@app.command(rich_help_panel=MOVING)
+def compact(version: Version = None, as_json: Json = False) -> None:
+    """Rebuild the embedded server's store, so that what was erased is in none of its files.
+
+    Erased words stay in Neo4j's transaction logs and in free records of its store until then. All workspaces are
+    exported, imported into a new store and compared before the old store and its logs are deleted. Files are deleted,
+    not shredded; backups and copies made before are yours to delete.
+
+    Example: tracegraph compact
+    """
+    from tracegraph.embedded.store import compact as rebuild
+
+    _embedded_only("compact", "Export its workspaces, import them into a fresh database, and drop the old one.")
+    done = rebuild(version=version, tell=_stage)
+    sizes = f"{done.before / 1e6:.1f} MB are {done.after / 1e6:.1f}"
+    show(done, as_json, [f"{len(done.workspaces)} workspaces rebuilt and compared; {sizes}"])

@@ -8,6 +8,7 @@ with a hint. Importing this is cheap; `machine`, `jars` and `process` hold the p
       password              0600, made once
       server.json           the running server: version, pid, its create time, ports
       start.lock            held while a server is being started or stopped
+      rebuilt/ data.old/    of a restore or a compaction, gone when it is over
     jars                    TRACEGRAPH_CACHE, else TRACEGRAPH_HOME/cache, else the user's cache directory
     TRACEGRAPH_MAVEN        a Maven repository to fetch from, else the user's Maven mirror, else Maven Central
     TRACEGRAPH_HEAP         the server's heap, 1g
@@ -37,6 +38,7 @@ from tracegraph.embedded.process import (
     initial_password,
     java,
     same_line,
+    settle,
     spawn,
     terminate,
     write_state,
@@ -76,7 +78,8 @@ def start(
                 if server is not None:
                     return _as_asked(server, lock, bolt_port, http_port)
             end_strays(home)
-            return _launch(lock, home, bolt_port, http_port, progress, timeout)
+            settle(home)
+            return launch(lock, home, bolt_port, http_port, progress, timeout)
 
 
 def status(data: Path | None = None, *, version: str | None = None) -> Server | None:
@@ -137,9 +140,15 @@ def data_dir(data: Path | None = None, version: str | None = None) -> Path:
     return home_dir() / f"neo4j-{read_lock(version).line}"
 
 
-def _launch(
-    lock: Lock, home: Path, bolt: int | None, http: int | None, progress: bool | None, timeout: float
+def launch(
+    lock: Lock,
+    home: Path,
+    bolt: int | None = None,
+    http: int | None = None,
+    progress: bool | None = None,
+    timeout: float = START_SECONDS,
 ) -> Server:
+    """Start a server in `home`, where none runs; the caller holds its start.lock."""
     if sys.platform == "win32":
         raise Unavailable(
             "The embedded Neo4j needs Linux or macOS.", hint="Use WSL, or set NEO4J_URI to a server of yours."

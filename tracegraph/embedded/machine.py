@@ -25,8 +25,11 @@ def port(asked: int | None, preferred: int, what: str) -> int:
                 hint="Free it, choose another, or let a free one be chosen.",
             )
         return asked
-    if free(preferred):
-        return preferred
+    return preferred if free(preferred) else any_port()
+
+
+def any_port() -> int:
+    """A port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -379,6 +379,18 @@ def terminate(process: psutil.Process) -> None:
     raise Unavailable(f"Neo4j (pid {process.pid}) does not end.", hint="See what holds it: ps, dmesg.")
 
 
+def settle(home: Path) -> None:
+    """Clear up after a restore or a compaction that was cut short: the store is the old one, or the new one whole."""
+    rebuilt, old, data = home / "rebuilt", home / "data.old", home / "data"
+    if rebuilt.exists():
+        end_strays(rebuilt)
+        shutil.rmtree(rebuilt)
+    if old.exists() and data.exists():
+        shutil.rmtree(old)
+    elif old.exists():
+        old.rename(data)
+
+
 def as_server(home: Path, running: Running) -> Server:
     return Server(
         bolt_uri=f"bolt://{HOST}:{running.bolt_port}",
