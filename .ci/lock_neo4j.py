@@ -57,9 +57,7 @@ def main() -> None:
     ]
     found = jgo.resolve("+".join(roots), repositories={"central": jars.repository()})
     paths = [
-        "/".join([*a.groupId.split("."), a.artifactId, a.version, a.filename])
-        for a in found
-        if a.packaging == "jar"
+        "/".join([*a.groupId.split("."), a.artifactId, a.version, a.filename]) for a in found if a.packaging == "jar"
     ]
     with ThreadPoolExecutor(8) as pool:
         pinned = list(pool.map(_pin, dict.fromkeys(p for p in paths if not p.startswith(NOT_NEEDED))))

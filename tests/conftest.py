@@ -30,9 +30,7 @@ _FOUND = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--neo4j", default="embedded", metavar="embedded|docker|URI", help="where the graph tests run"
-    )
+    parser.addoption("--neo4j", default="embedded", metavar="embedded|docker|URI", help="where the graph tests run")
     parser.addoption("--neo4j-version", default=None, help="which embedded server: 2026.09.0 or 5.26")
 
 

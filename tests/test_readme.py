@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
+
+from tracegraph import connect
+from tracegraph.scenarios import forget
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,7 +41,16 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> str:
 
 @pytest.fixture
 def environment(neo4j: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """A shell with the test server, and this environment's commands on the path."""
+    """A shell with the test server, none of the README's workspaces on it, and this environment's commands."""
+
+    async def clear() -> None:
+        async with connect(
+            neo4j["NEO4J_URI"], username=neo4j["NEO4J_USERNAME"], password=neo4j["NEO4J_PASSWORD"]
+        ) as graph:
+            for name in ("trip", "trip2"):
+                await forget(graph, name)
+
+    anyio.run(clear)
     return {
         **os.environ,
         **neo4j,

@@ -27,9 +27,7 @@ class Ticket(Model):
     exp: int
 
 
-async def depart(
-    graph: Graph, keys: Keys, workspace: str, *, principal: str, role: str, task: str, now: int
-) -> str:
+async def depart(graph: Graph, keys: Keys, workspace: str, *, principal: str, role: str, task: str, now: int) -> str:
     """Record a departure as a batch of its own, and sign its ticket."""
     act = Depart(principal=principal, role=role, task=task)
     await commit(graph, workspace, [act], author=principal, now=now)
@@ -58,9 +56,7 @@ def read_ticket(keys: Keys, token: str, *, workspace: str, principal: str) -> Ti
     """A ticket whose signature and identity hold, else `invalid_ticket`. Expiry and use are the decision's to check."""
     claims = keys.verify("ticket", token)
     if claims.get("workspace") != workspace or claims.get("sub") != principal:
-        raise TracegraphError(
-            "The ticket is for another workspace or another principal.", code="invalid_ticket"
-        )
+        raise TracegraphError("The ticket is for another workspace or another principal.", code="invalid_ticket")
     return Ticket(
         principal=claims["sub"],
         workspace=claims["workspace"],
@@ -74,9 +70,7 @@ def read_ticket(keys: Keys, token: str, *, workspace: str, principal: str) -> Ti
 
 async def checkpoint(tx: Tx, moment: Moment, act: Depart) -> dict[str, Any]:
     """The departure's row: the items that stand, are readable, and are of this task or of none, at this epoch."""
-    here = await pin(
-        tx, moment.workspace, principal=act.principal, role=act.role, task=act.task, now=moment.now
-    )
+    here = await pin(tx, moment.workspace, principal=act.principal, role=act.role, task=act.task, now=moment.now)
     if not here.known_principal:
         raise TracegraphError(
             f"The principal {act.principal!r} is not known in this workspace.", code="unknown_principal"

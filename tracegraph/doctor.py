@@ -166,9 +166,7 @@ def _model() -> Finding:
     if not model:
         return _ok("model", "none configured: only declared evidence invalidates; TRACEGRAPH_MODEL names one")
     if not base and not os.environ.get("OPENAI_API_KEY"):
-        return _failure(
-            "model", f"{model} has neither an endpoint nor a key", "Set OPENAI_BASE_URL or OPENAI_API_KEY."
-        )
+        return _failure("model", f"{model} has neither an endpoint nor a key", "Set OPENAI_BASE_URL or OPENAI_API_KEY.")
     where = (urlsplit(base).hostname or "an address without a host") if base else "the OpenAI API"
     return _ok("model", f"{model} at {where}; not called now")
 
@@ -234,9 +232,7 @@ async def _rows(graph: Graph, name: str) -> list[dict[str, Any]]:
 
 def _schema(version: int) -> Finding:
     if version > SCHEMA_VERSION:
-        return _failure(
-            "schema", f"version {version}; this tracegraph knows {SCHEMA_VERSION}", "Upgrade tracegraph."
-        )
+        return _failure("schema", f"version {version}; this tracegraph knows {SCHEMA_VERSION}", "Upgrade tracegraph.")
     if version < SCHEMA_VERSION:
         detail = f"version {version} of {SCHEMA_VERSION}" if version else "none yet"
         return _warning("schema", detail, "The next command that connects makes it.")

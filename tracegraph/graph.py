@@ -184,9 +184,7 @@ class Graph:
             )
         if found == SCHEMA_VERSION:
             return
-        names = sorted(
-            path.stem for path in (cypher_folder() / "schema").glob("*.cypher") if path.stem[:3].isdigit()
-        )
+        names = sorted(path.stem for path in (cypher_folder() / "schema").glob("*.cypher") if path.stem[:3].isdigit())
 
         async def apply(tx: Tx) -> None:
             for name in names:

@@ -72,9 +72,7 @@ async def import_from(graph: Graph, file: Path, *, progress: Progress | None = N
             hint="Something else wrote to it meanwhile; see tracegraph verify.",
         )
     tell(size)
-    return Imported(
-        workspace=header.workspace, epoch=found.epoch, digest=found.digest, batches=batches, cycles=cycles
-    )
+    return Imported(workspace=header.workspace, epoch=found.epoch, digest=found.digest, batches=batches, cycles=cycles)
 
 
 def _check(file: Path, header: Header, there: Mapping[str, Any] | None, tell: Callable[[int], None]) -> None:

@@ -379,9 +379,7 @@ class History:
             self.fail("The workspace, its owner or its first policy is not what its digest says.", epoch=0)
         return header
 
-    def _batch(
-        self, workspace: str, raw: dict[str, Any], number: int, previous: str, lines: Iterator[bytes]
-    ) -> Batch:
+    def _batch(self, workspace: str, raw: dict[str, Any], number: int, previous: str, lines: Iterator[bytes]) -> Batch:
         line = self._model(BatchLine, raw)
         if line.batch != number:
             self.fail(f"The epoch {number} is missing.", epoch=number)

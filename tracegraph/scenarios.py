@@ -274,8 +274,7 @@ def _item(record: Mapping[str, Any]) -> Item:
         ReceiptRef(**one) if "sha256" in one else Receipt(**{"text": "", **one}) for one in given
     )
     fields["supports"] = tuple(
-        Support(dependency=one) if isinstance(one, str) else Support(**one)
-        for one in record.get("supports", ())
+        Support(dependency=one) if isinstance(one, str) else Support(**one) for one in record.get("supports", ())
     )
     return Item(**fields)
 

@@ -76,11 +76,16 @@ class Keys:
         )
         try:
             header = jws.extract_compact(token.encode()).headers()
-            if header.get("alg") != _ALGORITHM or header.get("typ") != _TYPES[purpose] or set(header) != {
-                "alg",
-                "kid",
-                "typ",
-            }:
+            if (
+                header.get("alg") != _ALGORITHM
+                or header.get("typ") != _TYPES[purpose]
+                or set(header)
+                != {
+                    "alg",
+                    "kid",
+                    "typ",
+                }
+            ):
                 raise refused
             key = self._key(str(header["kid"]))
             payload = jws.deserialize_compact(token.encode(), key, algorithms=[_ALGORITHM]).payload

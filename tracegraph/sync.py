@@ -1,7 +1,7 @@
 """The same names without `await`: one background event loop runs the async core (an anyio portal).
 
-    with tracegraph.sync.connect() as graph:
-        ws = graph.workspace("trip", owner="lead")
+with tracegraph.sync.connect() as graph:
+    ws = graph.workspace("trip", owner="lead")
 """
 
 from __future__ import annotations

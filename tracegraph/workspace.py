@@ -121,9 +121,7 @@ async def open_workspace(
 
     row = await graph.write(work)
     if row is None:
-        raise TracegraphError(
-            f"There is no workspace {id!r}.", code="unknown_item", hint="Give an owner to create it."
-        )
+        raise TracegraphError(f"There is no workspace {id!r}.", code="unknown_item", hint="Give an owner to create it.")
     if owner is not None and row["owner"] != owner:
         raise TracegraphError(f"The workspace {id!r} belongs to another owner.", code="conflict")
     return Workspace(graph, id, clock=tick, keys=keys or default_keys(), invalidation=invalidation)
@@ -351,9 +349,7 @@ class Workspace:
             known_at=known_at,
             policy=policy or {},
         )
-        return await decide(
-            self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation
-        )
+        return await decide(self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation)
 
     async def join(
         self,
@@ -384,9 +380,7 @@ class Workspace:
             known_at=known_at,
             policy=policy or {},
         )
-        return await decide(
-            self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation
-        )
+        return await decide(self.graph, self._keys, self.id, asked, clock=self._moment, invalidation=self.invalidation)
 
     async def sweep(
         self,
@@ -425,9 +419,7 @@ class Workspace:
             )
         return method
 
-    async def open_view(
-        self, view: str, *, principal: str, role: str | None = None, task: str | None = None
-    ) -> View:
+    async def open_view(self, view: str, *, principal: str, role: str | None = None, task: str | None = None) -> View:
         """Check a Return View before exposing it: refused, never trimmed (DESIGN §10).
 
         Raises `view_invalid`, `view_expired`, or `view_stale` with its reasons.
@@ -505,9 +497,7 @@ class Workspace:
         _need(item=item, cycle=cycle_id)
         return await audit.why(self.graph, self.id, item, cycle_id)
 
-    async def history(
-        self, key: str, *, scope: str | None = None, kind: str | None = None
-    ) -> tuple[Version, ...]:
+    async def history(self, key: str, *, scope: str | None = None, kind: str | None = None) -> tuple[Version, ...]:
         """Every version of the identities with this key, on both clocks, in their order."""
         _need(key=key)
         Arguments(scope=scope, kind=kind)
@@ -558,4 +548,3 @@ def _clocks(
             kinds = "an instant or an epoch" if name == "known_at" else "an instant"
             raise TracegraphError(f"{name} must be {kinds}.", code="invalid_record")
     return valid_at, known_at
-

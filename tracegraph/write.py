@@ -384,8 +384,7 @@ class Check:
             {
                 "item": act.id,
                 "receipt": receipt.id,
-                "sha256": (isinstance(receipt, ReceiptRef) and receipt.sha256)
-                or self.receipts[receipt.id]["sha256"],
+                "sha256": (isinstance(receipt, ReceiptRef) and receipt.sha256) or self.receipts[receipt.id]["sha256"],
             }
             for receipt in act.receipts
         ]
@@ -700,9 +699,7 @@ class Check:
         found: set[str] = set()
         for role in self.roles.get(self.author, ()):
             clocks = gates.Clocks(valid_at=now, epoch=latest, now=now, latest=latest)
-            judged = await gates.judge(
-                self.tx, self.moment.workspace, ids, gates.Return(role=role, task=None), clocks
-            )
+            judged = await gates.judge(self.tx, self.moment.workspace, ids, gates.Return(role=role, task=None), clocks)
             found |= {id for id in ids if judged[id].readable()}
         return found
 

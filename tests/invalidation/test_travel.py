@@ -13,9 +13,7 @@ from tests.invalidation.conftest import pipeline
 from tests.invalidation.stub import Asked, Stub, read_words, says, scripted
 from tracegraph.scenarios import check, load
 
-FILE = (
-    Path(os.environ.get("TRACEGRAPH_SHARED") or Path(__file__).parents[3] / "shared") / "scenarios/travel.trace.yaml"
-)
+FILE = Path(os.environ.get("TRACEGRAPH_SHARED") or Path(__file__).parents[3] / "shared") / "scenarios/travel.trace.yaml"
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not FILE.exists(), reason="the shared scenarios are not here"),
@@ -51,9 +49,7 @@ async def test_the_travel_case_is_decided_by_the_verifier(
     assert any(one.data["later"]["about"] == "hotel" for one in stub.of("verify"))
 
 
-async def test_a_scenario_runs_no_scan_of_its_own(
-    graph: tracegraph.Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_scenario_runs_no_scan_of_its_own(graph: tracegraph.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     with Stub(scripted()) as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
         monkeypatch.setenv("TRACEGRAPH_MODEL", "judge-1")

@@ -95,11 +95,9 @@ class Gates:
             checks = {
                 "missing_receipt": self.missing_receipt(item, above),
                 "receipt_mismatch": any(
-                    binding.sha256 != self.workspace.receipts[binding.receipt].sha256
-                    for binding in item.bindings
+                    binding.sha256 != self.workspace.receipts[binding.receipt].sha256 for binding in item.bindings
                 ),
-                "receipt_revoked": bool(item.bindings)
-                and all(self.dead(binding.receipt) for binding in item.bindings),
+                "receipt_revoked": bool(item.bindings) and all(self.dead(binding.receipt) for binding in item.bindings),
                 "unbound_support": self.unbound_support(item),
             }
             self._provenance[item.id] = frozenset(names(checks))

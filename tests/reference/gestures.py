@@ -265,9 +265,7 @@ def heirs(w: Writer, name: str) -> set[str]:
     """The item and all that is derived from it."""
     every = w.player.ws.items.values()
     return {
-        item.id
-        for item in every
-        if item.id == name or name in {source.id for source in sources(w.player.ws, item)}
+        item.id for item in every if item.id == name or name in {source.id for source in sources(w.player.ws, item)}
     }
 
 

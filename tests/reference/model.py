@@ -332,9 +332,7 @@ class Moment:
         corrections = [
             item
             for item in versions
-            if item.corrects_the_past
-            and not self.over(item)
-            and (regular is None or item.order > regular.order)
+            if item.corrects_the_past and not self.over(item) and (regular is None or item.order > regular.order)
         ]
         return max(corrections, key=lambda item: item.order, default=regular)
 

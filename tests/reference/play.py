@@ -195,9 +195,7 @@ class Player:
     def do_open_obligation(self, given: Fields) -> None:
         owed = draft({**given, "kind": "obligation"})
         frontier = given["frontier"]
-        open_end = Draft(
-            str(frontier["id"]), str(frontier["content"]), owed.by, kind="frontier", obligation=owed.id
-        )
+        open_end = Draft(str(frontier["id"]), str(frontier["content"]), owed.by, kind="frontier", obligation=owed.id)
         writing.record(self.ws, [owed, open_end])
 
     def do_advance(self, given: Fields) -> None:
@@ -272,9 +270,7 @@ class Player:
     # Leaving and returning
 
     def do_depart(self, given: Fields) -> None:
-        returning.depart(
-            self.ws, str(given["principal"]), str(given["role"]), text_or_none(given.get("task"))
-        )
+        returning.depart(self.ws, str(given["principal"]), str(given["role"]), text_or_none(given.get("task")))
 
     def do_admit(self, given: Fields) -> dict[str, Any]:
         return vars(returning.admit(self.ws, str(given["principal"]), self.asked(given)))

@@ -146,9 +146,7 @@ def come_back(ws: Workspace, returning: Return, asked: Asked, ticket: Ticket | N
 
 def pool(at: Moment, ticket: Ticket | None) -> list[Item]:
     """Broad on purpose: a gate can reject a false candidate, nothing can restore a missed one."""
-    candidates = [
-        item for item in at.workspace.items.values() if item.task in (None, at.task) and at.recorded(item)
-    ]
+    candidates = [item for item in at.workspace.items.values() if item.task in (None, at.task) and at.recorded(item)]
     return [
         item
         for item in candidates
@@ -224,9 +222,7 @@ def open_obligations(at: Moment, returning: Return, candidates: Iterable[Item]) 
     ]
 
 
-def cover(
-    policy: Policy, owed: Sequence[Item], mandatory: Sequence[Item], offered: Sequence[Item]
-) -> list[Item]:
+def cover(policy: Policy, owed: Sequence[Item], mandatory: Sequence[Item], offered: Sequence[Item]) -> list[Item]:
     """3. Repeatedly the item that still fits and newly covers most, by weight per character."""
     selected = list(mandatory)
     weights = {name: 2 if name in critical_of(owed) else 1 for name in required(owed)}

@@ -28,9 +28,7 @@ DAY = [f"2026-03-{day:02}T08:00:00Z" for day in range(32)]  # DAY[1] is the firs
 # ---------------------------------------------------------------- shared scenarios and histories
 
 
-@pytest.mark.skipif(
-    not FILES, reason="no shared scenarios: set TRACEGRAPH_SHARED to the folder that holds them"
-)
+@pytest.mark.skipif(not FILES, reason="no shared scenarios: set TRACEGRAPH_SHARED to the folder that holds them")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".trace.yaml"))
 def test_agrees_with_a_shared_scenario(path: Path) -> None:
     assert disagreements(load(path)) == []
@@ -61,9 +59,7 @@ def test_histories_reach_every_reason_decision_and_code_a_scenario_can() -> None
             seen["recalled"] += bool(outcome.recalled)
             for reasons in (*(outcome.rejected or {}).values(), *(outcome.selection or {}).values()):
                 seen.update(reasons)
-    assert GATE_REASONS | SELECTION_REASONS | DECISIONS | CODES | {"recalled"} <= {
-        name for name in seen if seen[name]
-    }
+    assert GATE_REASONS | SELECTION_REASONS | DECISIONS | CODES | {"recalled"} <= {name for name in seen if seen[name]}
 
 
 def test_a_history_survives_its_file(tmp_path: Path) -> None:
@@ -98,9 +94,7 @@ def test_a_decision_accounts_for_what_it_lists(scenario: dict[str, Any]) -> None
 @given(histories())
 def test_the_past_answers_as_it_did_save_for_permission_and_erasure(scenario: dict[str, Any]) -> None:
     """The same two clocks, asked again at the end of the history."""
-    unchanging = [
-        step for step in scenario["steps"] if not {"grant", "deny", "withdraw", "erase"} & step.keys()
-    ]
+    unchanging = [step for step in scenario["steps"] if not {"grant", "deny", "withdraw", "erase"} & step.keys()]
     forever = {role: {"read": ["open", "team", "vault"]} for role in ("asking",)}
     reader = {"principal": "Reader", "role": "asking", "task": "build", "valid_at": DAY[3]}
     asking = {"read": reader, "name": "asked"}
@@ -284,10 +278,7 @@ def test_each_scope_may_be_written_through_another_role_and_a_denial_concerns_it
     steps = [record("a", scope="shut"), record("b", by="P", supersedes=["a"])]
     assert last(*steps, **header).error is None
     assert last(steps[0], {"deny": {"role": "one", "write": ["open"]}}, steps[1], **header).error is None
-    assert (
-        last(steps[0], {"deny": {"role": "two", "write": ["shut"]}}, steps[1], **header).error
-        == "write_not_granted"
-    )
+    assert last(steps[0], {"deny": {"role": "two", "write": ["shut"]}}, steps[1], **header).error == "write_not_granted"
 
 
 def test_a_receipt_is_revoked_with_the_permission_of_every_item_bound_to_it() -> None:
@@ -320,22 +311,15 @@ def test_departing_again_and_joining_void_a_ticket() -> None:
     other = {"depart": {"principal": "P", "role": "dev", "task": "other"}}
     assert last(DEPART, DEPART, ADMIT).decision == "admitted"
     assert last(DEPART, JOIN, ADMIT).error == "ticket_consumed"
-    assert (
-        last(DEPART, asking(JOIN, valid_at=DAY[2]), ADMIT).decision == "admitted"
-    )  # a preview voids nothing
-    assert (
-        last(DEPART, other, ADMIT, ADMIT).error == "ticket_consumed"
-    )  # the last ticket, though the first is open
+    assert last(DEPART, asking(JOIN, valid_at=DAY[2]), ADMIT).decision == "admitted"  # a preview voids nothing
+    assert last(DEPART, other, ADMIT, ADMIT).error == "ticket_consumed"  # the last ticket, though the first is open
     assert last(ADMIT).error == "not_absent"
 
 
 def test_a_ticket_ends_at_exactly_its_expiry_fixed_when_signed() -> None:
     policy = {"ticket_days": 3}
     longer = {"policy": {"ticket_days": 30}}
-    assert (
-        last(DEPART, longer, asking(ADMIT, "2026-03-04T07:59:59.999999Z"), policy=policy).decision
-        == "admitted"
-    )
+    assert last(DEPART, longer, asking(ADMIT, "2026-03-04T07:59:59.999999Z"), policy=policy).decision == "admitted"
     assert last(DEPART, longer, asking(ADMIT, DAY[4]), policy=policy).error == "ticket_expired"
 
 
@@ -412,9 +396,7 @@ def test_a_receipt_revoked_from_an_instant_on_is_dead_from_there() -> None:
     named = record("a", supports=[{"dependency": "d", "receipt": "r_a"}])
     steps = [named, {"revoke": {"target": "r_a", "effective_from": DAY[3]}}]
     assert last(*steps, JOIN).rejected == {"a": set()}
-    assert last(*steps, asking(JOIN, valid_at=DAY[3])).rejected == {
-        "a": {"receipt_revoked", "unbound_support"}
-    }
+    assert last(*steps, asking(JOIN, valid_at=DAY[3])).rejected == {"a": {"receipt_revoked", "unbound_support"}}
 
 
 def test_what_is_proposed_is_unverified_until_the_same_pair_is_settled() -> None:

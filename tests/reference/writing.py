@@ -200,9 +200,7 @@ def look_up(ws: Workspace, name: str, drafts: dict[str, Draft]) -> Draft | Item:
 def write(ws: Workspace, draft: Draft, epoch: int, place: int) -> None:
     if draft.obligation is not None:  # already written, even in the same batch: it comes first there
         owed = ws.items[draft.obligation]
-        draft = replace(
-            draft, scope=owed.scope, task=owed.task, role=owed.role, purposes=owed.purposes, key=owed.key
-        )
+        draft = replace(draft, scope=owed.scope, task=owed.task, role=owed.role, purposes=owed.purposes, key=owed.key)
     for use in draft.receipts:
         if use.new:
             ws.receipts[use.id] = Receipt(epoch, id=use.id, sha256=sha256(use.text), text=use.text)
@@ -226,9 +224,7 @@ def write(ws: Workspace, draft: Draft, epoch: int, place: int) -> None:
         depends_on=draft.depends_on,
         derived_from=draft.derived_from,
         supersedes=draft.supersedes,
-        bindings=tuple(
-            Binding(use.id, sha256(use.text) if use.new else use.sha256) for use in draft.receipts
-        ),
+        bindings=tuple(Binding(use.id, sha256(use.text) if use.new else use.sha256) for use in draft.receipts),
         requires=draft.requires,
         obligation=draft.obligation,
     )
@@ -248,11 +244,7 @@ def touched(ws: Workspace, target: Item | Receipt) -> set[str]:
     """An item's scope; for a receipt, the scope of every item bound to it."""
     if isinstance(target, Item):
         return {target.scope}
-    return {
-        item.scope
-        for item in ws.items.values()
-        if any(binding.receipt == target.id for binding in item.bindings)
-    }
+    return {item.scope for item in ws.items.values() if any(binding.receipt == target.id for binding in item.bindings)}
 
 
 def revoke(ws: Workspace, name: str, by: str | None, effective_from: int | None) -> Revocation:
@@ -339,9 +331,7 @@ def verdict(
     if doubtful and says != "proposed":
         says = "uncertain"
     since = ws.items[later].valid_from if effective_from is None else effective_from
-    answer = Verdict(
-        ws.next_epoch(), later=later, earlier=earlier, says=says, task=task, effective_from=since
-    )
+    answer = Verdict(ws.next_epoch(), later=later, earlier=earlier, says=says, task=task, effective_from=since)
     ws.verdicts.append(answer)
     return answer
 

@@ -94,9 +94,7 @@ class Judged:
         return not self.reasons
 
 
-async def judge(
-    tx: Tx, workspace: str, ids: Iterable[str], back: Return, clocks: Clocks
-) -> dict[str, Judged]:
+async def judge(tx: Tx, workspace: str, ids: Iterable[str], back: Return, clocks: Clocks) -> dict[str, Judged]:
     """Every item of `ids`, and everything they rest on, with all their reasons."""
     found: dict[str, Judged] = {}
     level = sorted(set(ids))
@@ -125,9 +123,7 @@ async def judge(
     return found
 
 
-async def stands(
-    tx: Tx, workspace: str, id: str, *, valid_at: int, epoch: int, task: str | None
-) -> bool:
+async def stands(tx: Tx, workspace: str, id: str, *, valid_at: int, epoch: int, task: str | None) -> bool:
     """Whether one item stands (§3.1) at these clocks for this task."""
     clocks = Clocks(valid_at=valid_at, epoch=epoch, now=valid_at, latest=epoch)
     found = await judge(tx, workspace, [id], Return(role=None, task=task), clocks)
@@ -163,9 +159,7 @@ def _carry_sources(found: dict[str, Judged]) -> None:
 def _carry_receipts(found: dict[str, Judged]) -> None:
     """`missing_receipt` of a derived item without receipts: its direct sources must all be proven; a cycle fails."""
     waiting = {
-        id
-        for id, one in found.items()
-        if one.receipts == 0 and one.sources and one.kind in ("fact", "constraint")
+        id for id, one in found.items() if one.receipts == 0 and one.sources and one.kind in ("fact", "constraint")
     }
     proven = {id for id, one in found.items() if id not in waiting and not one.reasons & PROVENANCE}
     while True:
@@ -196,9 +190,7 @@ def _carry_premises(found: dict[str, Judged]) -> None:
             holders = resolved[id]
             links = [depth[holder] + 1 for holder in holders if holder is not None]
             depth[id] = max(links, default=0)
-            if depth[id] > PREMISE_DEPTH or any(
-                holder is None or not found[holder].stands() for holder in holders
-            ):
+            if depth[id] > PREMISE_DEPTH or any(holder is None or not found[holder].stands() for holder in holders):
                 found[id].reasons.add("premise_invalid")
     for id in waiting:
         found[id].reasons.add("premise_invalid")
@@ -210,4 +202,3 @@ def _holder(premise: Judged, found: dict[str, Judged]) -> str | None:
         return None
     current = found[premise.current]
     return current.id if current.content_digest == premise.content_digest else None
-

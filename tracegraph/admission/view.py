@@ -111,9 +111,7 @@ def read_view(
 async def pin_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, now: int) -> Pin:
     """Where the view's owner stands at this moment."""
     return await graph.under_lock(
-        lambda tx: pin(
-            tx, workspace, principal=claims["sub"], role=claims["role"], task=claims["task"], now=now
-        )
+        lambda tx: pin(tx, workspace, principal=claims["sub"], role=claims["role"], task=claims["task"], now=now)
     )
 
 
@@ -160,9 +158,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], her
     view = await graph.read(work)
 
     async def note(tx: Tx) -> None:
-        await tx.run(
-            "admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment
-        )
+        await tx.run("admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment)
 
     await graph.write(note)
     return view
@@ -185,9 +181,7 @@ def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:
     )
 
 
-async def _contents(
-    tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy
-) -> dict[str, dict[str, Any]]:
+async def _contents(tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy) -> dict[str, dict[str, Any]]:
     """The items' words, whose digests and sizes must be what was signed."""
     row = await tx.row("admission/contents", workspace=workspace, ids=[id for id, _ in claims["items"]])
     items = {item["id"]: item for item in (row["items"] if row else [])}

@@ -282,9 +282,7 @@ def check(
     from tracegraph.scenarios import check as check_one
 
     paths = [
-        found
-        for path in files
-        for found in (sorted(path.rglob("*.trace.yaml")) if os.path.isdir(path) else [path])
+        found for path in files for found in (sorted(path.rglob("*.trace.yaml")) if os.path.isdir(path) else [path])
     ]
     scenarios, malformed = [], []
     for path in paths:

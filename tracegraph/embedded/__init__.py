@@ -189,9 +189,7 @@ def _revive(home: Path, running: Running, timeout: float) -> Server | None:
 def _as_asked(server: Server, lock: Lock, bolt: int | None, http: int | None) -> Server:
     for what, uri, asked in (("Bolt", server.bolt_uri, bolt), ("HTTP", server.http_uri, http)):
         if asked is not None and not uri.endswith(f":{asked}"):
-            raise Unavailable(
-                f"Neo4j already runs with {what} at {uri}.", hint="Use it as it is, or stop it first."
-            )
+            raise Unavailable(f"Neo4j already runs with {what} at {uri}.", hint="Use it as it is, or stop it first.")
     if server.version != lock.version:
         raise Unavailable(
             f"Neo4j {server.version} already runs in {server.data}.",

@@ -116,9 +116,7 @@ def fetch(lock: Lock, progress: bool | None = None) -> str:
                     need_space(folder, sum(jar.size for jar in missing) + SPARE)
                     _download(lock.version, missing, folder, progress)
             if missing_jars(lock, folder):
-                raise Unavailable(
-                    f"Jars vanished from {folder} while they were fetched.", hint="Start again."
-                )
+                raise Unavailable(f"Jars vanished from {folder} while they were fetched.", hint="Start again.")
     return os.pathsep.join(str(folder / jar.path) for jar in lock.jars)
 
 

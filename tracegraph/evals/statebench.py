@@ -390,9 +390,7 @@ class Score:
     """Queries whose context holds every must-mention phrase (`must`), one that must not be (`must_not`), and
     decidable ones whose context does the first and not the second (`right`)."""
 
-    def count(
-        self, truth: GroundTruth, stated: Sequence[str], contexts: Mapping[PolicyName, Sequence[str]]
-    ) -> None:
+    def count(self, truth: GroundTruth, stated: Sequence[str], contexts: Mapping[PolicyName, Sequence[str]]) -> None:
         must, must_not = truth.must_mention, truth.must_not_mention
         clean = [one for one in stated if not any(_holds([one], must_not))]
         decidable = bool(must) and all(_holds(clean, must))

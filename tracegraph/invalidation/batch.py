@@ -114,9 +114,7 @@ class BatchSweep:
                 unfit.append((pair, Answer("uncertain", cause="too_long")))
                 continue
             ids = (todo.later, todo.earlier, *todo.behind)
-            found.append(
-                Request(key, todo.ask, ids, todo.task, self.verifier.model, judging(todo.ask), data)
-            )
+            found.append(Request(key, todo.ask, ids, todo.task, self.verifier.model, judging(todo.ask), data))
         await self._answer(unfit)
         return found
 

@@ -164,9 +164,7 @@ class Endpoint:
                     tokens_in=sum(tokens_of(one["content"]) for one in messages),
                     tokens_out=tokens_of(reply.text or ""),
                 )
-            return replace(
-                reply, usage=counted + Usage(1, retries, 0, 0, time.perf_counter() - started)
-            ), None
+            return replace(reply, usage=counted + Usage(1, retries, 0, 0, time.perf_counter() - started)), None
         except (openai.APITimeoutError, TimeoutError) as error:
             cause, refused = "timeout", None
             retries = _retries(error)

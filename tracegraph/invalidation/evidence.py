@@ -244,9 +244,7 @@ class Scanner(Protocol):
     prompt: str
     """The digest of how it reads."""
 
-    async def scan(
-        self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None
-    ) -> Scanned: ...
+    async def scan(self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None) -> Scanned: ...
 
     async def forecast(self, scope: Scope, ledger: Ledger) -> Forecast:
         """What `scan` would cost, without a call."""

@@ -108,7 +108,8 @@ class Ledger:
     async def propose(self, pairs: Iterable[tuple[str, str, str | None]], cause: str | None = None) -> None:
         """Write pairs (later, earlier, task) as PROPOSED."""
         await self._commit(
-            [Verdict(later=later, earlier=earlier, task=task, says="proposed", cause=cause)
+            [
+                Verdict(later=later, earlier=earlier, task=task, says="proposed", cause=cause)
                 for later, earlier, task in pairs
             ]
         )
@@ -117,9 +118,7 @@ class Ledger:
         """Take edges back that no longer say anything."""
         await self._commit([Withdraw(target=id) for id in ids])
 
-    async def answer(
-        self, answers: Sequence[tuple[Pair, Answer]], *, model: str, prompts: Mapping[Ask, str]
-    ) -> None:
+    async def answer(self, answers: Sequence[tuple[Pair, Answer]], *, model: str, prompts: Mapping[Ask, str]) -> None:
         """Write verdicts. One that is refused (an item erased meanwhile) does not cost the others."""
         await self._commit(
             [
@@ -178,9 +177,7 @@ class Ledger:
 
     async def premises(self, id: str) -> list[dict[str, Any]]:
         """What was read in an item, for `why`."""
-        return await self.graph.read(
-            lambda tx: tx.rows("invalidation/premises", workspace=self.workspace, id=id)
-        )
+        return await self.graph.read(lambda tx: tx.rows("invalidation/premises", workspace=self.workspace, id=id))
 
     async def scanned(self, targets: Collection[str], *, prompt: str, model: str) -> dict[str, set[str]]:
         """For each target, the later items it was scanned against."""
@@ -203,9 +200,7 @@ class Ledger:
 
     async def last_sweep(self, *, task: str | None, method: str) -> tuple[int, int] | None:
         async def work(tx: Tx) -> dict[str, Any] | None:
-            return await tx.row(
-                "invalidation/last_sweep", workspace=self.workspace, task=task or "", method=method
-            )
+            return await tx.row("invalidation/last_sweep", workspace=self.workspace, task=task or "", method=method)
 
         row = await self.graph.read(work)
         return None if row is None else (row["epoch"], row["valid_at"])

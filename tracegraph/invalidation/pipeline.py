@@ -163,9 +163,7 @@ class Invalidation:
         started = perf_counter()
         meter = Meter(self.budget)
 
-        pairs = await self._run(
-            ledger, lambda: self._of_return(ledger, back, departed), back, meter, progress
-        )
+        pairs = await self._run(ledger, lambda: self._of_return(ledger, back, departed), back, meter, progress)
         return pairs.model_copy(update={"seconds": perf_counter() - started})
 
     async def _of_return(
@@ -192,11 +190,7 @@ class Invalidation:
 
         judged, pool = await ledger.graph.read(work)
         readable = {id: one for id, one in judged.items() if one.readable() and one.kind in EVIDENCE}
-        later = {
-            id
-            for id in readable
-            if id in pool and readable[id].stands() and not readable[id].reasons & _UNPROVEN
-        }
+        later = {id for id in readable if id in pool and readable[id].stands() and not readable[id].reasons & _UNPROVEN}
         wanted = {id for id, one in readable.items() if one.reasons - {"invalidated"} <= _OPEN}
         wanted |= {  # what they rest on decides about them, whatever else speaks against handing it out
             premise
@@ -223,10 +217,7 @@ class Invalidation:
             task=task,
             valid_at=clocks.valid_at,
             epoch=clocks.epoch,
-            placed={
-                id: Placed(judged[id].task, judged[id].valid_from, judged[id].epoch)
-                for id in {*later, *wanted}
-            },
+            placed={id: Placed(judged[id].task, judged[id].valid_from, judged[id].epoch) for id in {*later, *wanted}},
             later=frozenset(later),
             earlier=earlier,
             invalidated=frozenset(invalidated),
@@ -236,9 +227,7 @@ class Invalidation:
 
     # --- a sweep ---
 
-    async def sweep(
-        self, ledger: Ledger, *, budget: int | None = None, progress: Progress | None = None
-    ) -> Pairs:
+    async def sweep(self, ledger: Ledger, *, budget: int | None = None, progress: Progress | None = None) -> Pairs:
         """Judge what is new since the last sweep against what stands, for every task. Interrupted, it goes on."""
         started = perf_counter()
         meter = Meter(budget)
@@ -249,9 +238,7 @@ class Invalidation:
             select = partial(self.of_sweep, ledger, task, clocks)
             pairs = await self._run(ledger, select, None, meter, progress)
             spent = pairs.model_copy(update=_spent(meter.usage, before))
-            total = Pairs(
-                **{name: value + getattr(spent, name) for name, value in total.model_dump().items()}
-            )
+            total = Pairs(**{name: value + getattr(spent, name) for name, value in total.model_dump().items()})
             if pairs.unjudged == 0 and not meter.stopped:
                 usage = Usage(spent.calls, spent.retries, spent.tokens_in, spent.tokens_out)
                 await ledger.remember_sweep(
@@ -358,11 +345,7 @@ class Invalidation:
         left = [
             todo
             for todo in [*recoveries, *todos]
-            if not (
-                asked[todo].judged
-                if todo in asked
-                else states.get((todo.later, todo.earlier)) not in _UNANSWERED
-            )
+            if not (asked[todo].judged if todo in asked else states.get((todo.later, todo.earlier)) not in _UNANSWERED)
         ]
         return Pairs(
             proposed=len(recoveries) + len(todos),
@@ -416,28 +399,20 @@ class Invalidation:
         tasks = {**{id: one.task for id, one in scope.placed.items()}, **{id: seen[id].task for id in others}}
         hidden = {id for id in others if back is not None and not seen[id].readable()}
         return [
-            Todo(later, old, tasks[old] or tasks[later])
-            for later, old in sorted(waiting)
-            if later not in hidden
+            Todo(later, old, tasks[old] or tasks[later]) for later, old in sorted(waiting) if later not in hidden
         ], placeholders
 
     async def recoveries(self, ledger: Ledger, scope: Scope, judged: dict[str, gates.Judged]) -> list[Todo]:
         """What was invalidated by items none of which stands any more, with what took their place."""
-        rows = await ledger.recoverable(
-            scope.invalidated, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at
-        )
+        rows = await ledger.recoverable(scope.invalidated, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at)
         behind: dict[str, dict[str, list[str]]] = {}
         for earlier, later, retracted, named in rows:
             if not retracted:
                 behind.setdefault(earlier, {})[later] = named
         if not behind:
             return []
-        current = await self._current(
-            ledger, {later for laters in behind.values() for later in laters}, scope, judged
-        )
-        asked = await ledger.settled(
-            list(behind), task=scope.task, ask="restore", verifier=self.verifier
-        )
+        current = await self._current(ledger, {later for laters in behind.values() for later in laters}, scope, judged)
+        asked = await ledger.settled(list(behind), task=scope.task, ask="restore", verifier=self.verifier)
         todos = []
         for earlier, laters in sorted(behind.items()):
             if any(current[later].reasons & gates.STANDING <= {"not_yet_valid"} for later in laters):
@@ -454,18 +429,13 @@ class Invalidation:
                     tuple(sorted(laters)),
                 )
                 for id in sorted(one for one in successors if one is not None)
-                if id in scope.later
-                and id not in laters
-                and id != earlier
-                and id not in asked.get(earlier, ())
+                if id in scope.later and id not in laters and id != earlier and id not in asked.get(earlier, ())
             ]
         return todos
 
     async def _succeeding(self, ledger: Ledger, scope: Scope) -> list[tuple[str, str]]:
         """What took the place of a retracted item, against what stands again because that was retracted."""
-        rows = await ledger.recoverable(
-            scope.earlier, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at
-        )
+        rows = await ledger.recoverable(scope.earlier, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at)
         gone = [(earlier, later, named) for earlier, later, retracted, named in rows if retracted]
         if not gone:
             return []
@@ -508,9 +478,7 @@ class Invalidation:
         model = self.verifier.model
         evidence: dict[str, Evidence] = {}
         for part in chunks(list(todos), 2_000):
-            evidence |= await ledger.evidence(
-                {id for todo in part for id in (todo.later, todo.earlier, *todo.behind)}
-            )
+            evidence |= await ledger.evidence({id for todo in part for id in (todo.later, todo.earlier, *todo.behind)})
         work: dict[str, Todo] = {}
         for todo in todos:
             if todo.later in evidence and todo.earlier in evidence:
@@ -557,11 +525,7 @@ class Invalidation:
                 ids = {todo.earlier for todo in some if (todo.task, todo.ask) == (task, ask)}
                 found = await ledger.settled(ids, task=task, ask=ask, verifier=self.verifier)
                 answered |= {(later, id, task, ask) for id, laters in found.items() for later in laters}
-        return {
-            at
-            for at, todo in enumerate(some)
-            if (todo.later, todo.earlier, todo.task, todo.ask) not in answered
-        }
+        return {at for at, todo in enumerate(some) if (todo.later, todo.earlier, todo.task, todo.ask) not in answered}
 
     async def _verify(self, pair: Pair, meter: Meter) -> Answer | None:
         """One answer; None when the budget has no room for it."""
@@ -629,8 +593,7 @@ def _rests_on(judged: dict[str, gates.Judged], id: str) -> set[str]:
 
 def _spent(usage: Usage, before: Usage) -> dict[str, int]:
     return {
-        name: getattr(usage, name) - getattr(before, name)
-        for name in ("calls", "retries", "tokens_in", "tokens_out")
+        name: getattr(usage, name) - getattr(before, name) for name in ("calls", "retries", "tokens_in", "tokens_out")
     }
 
 

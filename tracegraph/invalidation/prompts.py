@@ -155,15 +155,11 @@ _ANSWER = (
 
 JUDGE = Prompt(
     "verdict",
-    "You check whether a recorded statement may still be acted on.\n"
-    + _DATA
-    + "Decide for `task` (null: for any use):"
+    "You check whether a recorded statement may still be acted on.\n" + _DATA + "Decide for `task` (null: for any use):"
     " once `later` is known, would acting on `earlier` as current be incompatible with it? Consider what `earlier`"
     " silently relies on (a place, a time, an arrangement, a person's situation) and whether `later` implies that this"
     " no longer holds, even if it never mentions it. The same topic is not enough, and `later` only adding detail is"
-    " compatible. Mind the times: what held before may have been replaced.\n"
-    + _FORM
-    + '"pair" (copied from the data),'
+    " compatible. Mind the times: what held before may have been replaced.\n" + _FORM + '"pair" (copied from the data),'
     ' "verdict" ("invalidates", "compatible" or "uncertain"), ' + _ANSWER,
     _judging(("invalidates", "compatible", "uncertain")),
     VERIFY_TOKENS,
@@ -175,9 +171,7 @@ RESTORE = Prompt(
     + "`earlier` was set aside"
     " because of the statements in `behind`. These no longer stand; `later` has taken their place. Decide for `task`"
     " (null: for any use): now that `later` is what stands, may `earlier` be acted on as current again"
-    ' ("restores"), or is it incompatible with `later` as well ("invalidates")?\n'
-    + _FORM
-    + '"pair" (copied from the'
+    ' ("restores"), or is it incompatible with `later` as well ("invalidates")?\n' + _FORM + '"pair" (copied from the'
     ' data), "verdict" ("restores", "invalidates" or "uncertain"), ' + _ANSWER,
     _judging(("restores", "invalidates", "uncertain")),
     VERIFY_TOKENS,
@@ -188,9 +182,7 @@ PAIRS = Prompt(
     + _DATA
     + "Which entries of `later` might"
     " change something that `target` states or silently relies on? Be broad: name every entry that might, a second"
-    " check follows.\n"
-    + _FORM
-    + '"target" (its `name`, copied), "affected" (the `name`s of these entries, or an empty'
+    " check follows.\n" + _FORM + '"target" (its `name`, copied), "affected" (the `name`s of these entries, or an empty'
     " list).",
     _object(target=_STRING, affected=_list(_STRING)),
     SCAN_TOKENS,
@@ -198,20 +190,14 @@ PAIRS = Prompt(
 _TOPIC = _object(aspect={"type": "string", "enum": list(ASPECTS)}, words=_list(_STRING), says=_STRING)
 PREMISES = Prompt(
     "reading",
-    "You index statements, so that a later change can be matched with what it makes wrong.\n"
-    + _DATA
-    + "For the one"
+    "You index statements, so that a later change can be matched with what it makes wrong.\n" + _DATA + "For the one"
     " `item`, list\n- relies_on: up to 6 things in the world that must stay as they are for it to be right to act on,"
     " above all those it does not mention (where somebody lives or works, an arrangement, a time, a state of health);\n"
     "- changes: up to 6 things in the world that it says or implies are so now and may have been otherwise before.\n"
-    'Each has an "aspect" ('
-    + ", ".join(ASPECTS)
-    + '), "words": 2 to 10 single lower-case English words from the'
+    'Each has an "aspect" (' + ", ".join(ASPECTS) + '), "words": 2 to 10 single lower-case English words from the'
     " general to the particular (the kind of thing first: home, city, job, diet, hotel, departure; then synonyms, wider"
     ' and narrower things, then names), and "says": one short sentence. Be broad; the words of both lists must be'
-    " those that somebody indexing the other side would also choose.\n"
-    + _FORM
-    + '"item" (its `name`, copied),'
+    " those that somebody indexing the other side would also choose.\n" + _FORM + '"item" (its `name`, copied),'
     ' "relies_on", "changes".',
     _object(item=_STRING, relies_on=_list(_TOPIC), changes=_list(_TOPIC)),
     SCAN_TOKENS,

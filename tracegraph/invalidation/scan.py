@@ -68,9 +68,7 @@ class PremiseScanner:
         self.model = model
         self.prompt = PREMISES.digest
 
-    async def scan(
-        self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None
-    ) -> Scanned:
+    async def scan(self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None) -> Scanned:
         ids = scope.later | scope.earlier
         unread = ids - await ledger.read(ids, prompt=self.prompt, model=self.model)
         if unread:
@@ -86,9 +84,7 @@ class PremiseScanner:
                     scanned.unscanned.append((left[-1], earlier))
         return scanned
 
-    async def _read(
-        self, unread: Collection[str], ledger: Ledger, meter: Meter, progress: Progress | None
-    ) -> set[str]:
+    async def _read(self, unread: Collection[str], ledger: Ledger, meter: Meter, progress: Progress | None) -> set[str]:
         """Which of the items have been read now, here or by another process."""
         items = await ledger.evidence(unread)
         done: set[str] = set(unread) - set(items)
@@ -132,9 +128,7 @@ class PremiseScanner:
                 progress("read", len(done), len(unread), meter.usage)
             return not meter.stopped
 
-        await once(
-            ledger, work, open_=open_, run=run, chunk=CHUNK, patience=self.endpoint.deadline + ledger.lease
-        )
+        await once(ledger, work, open_=open_, run=run, chunk=CHUNK, patience=self.endpoint.deadline + ledger.lease)
         return done
 
     def name(self, item: Evidence) -> str:
@@ -160,8 +154,7 @@ class PremiseScanner:
         if cause is not None:
             words = sorted(content_words(" ".join((item.key, item.content))))[:64]
             topics = [
-                {"type": kind, "aspect": "other", "says": "", "words": words}
-                for kind in ("RELIES_ON", "CHANGES")
+                {"type": kind, "aspect": "other", "says": "", "words": words} for kind in ("RELIES_ON", "CHANGES")
             ]
         topics = [topic for topic in topics if topic["words"]]
         return {"item": item.id, "cause": cause, "topics": topics, **reply.usage.row()}
@@ -222,9 +215,7 @@ class PairScanner:
         self.model = model
         self.prompt = PAIRS.digest
 
-    async def scan(
-        self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None
-    ) -> Scanned:
+    async def scan(self, scope: Scope, ledger: Ledger, meter: Meter, progress: Progress | None = None) -> Scanned:
         scanned = Scanned()
         total = len(scope.earlier)
         for at, targets in enumerate(chunks(sorted(scope.earlier), CHUNK)):
@@ -254,13 +245,9 @@ class PairScanner:
                     or len(group) == LATER_PER_CALL
                     or len(block(self._data(items[id], [*group, later]))) + len(PAIRS.system) > PROMPT_CHARS
                 ):
-                    key = claim_key(
-                        "scan", items[id].digest, *(one.digest for one in group), self.prompt, self.model
-                    )
+                    key = claim_key("scan", items[id].digest, *(one.digest for one in group), self.prompt, self.model)
                     calls[key] = (items[id], group)
-                    tokens += (
-                        tokens_of(PAIRS.system + block(self._data(items[id], group))) + _ANSWER_TOKENS // 3
-                    )
+                    tokens += tokens_of(PAIRS.system + block(self._data(items[id], group))) + _ANSWER_TOKENS // 3
                     group = []
                 if later is not None:
                     group.append(later)
@@ -287,9 +274,7 @@ class PairScanner:
         left = dict(calls)
 
         async def open_(some: Collection[tuple[Evidence, list[Evidence]]]) -> set[int]:
-            seen = await ledger.scanned(
-                [target.id for target, _ in some], prompt=self.prompt, model=self.model
-            )
+            seen = await ledger.scanned([target.id for target, _ in some], prompt=self.prompt, model=self.model)
             todo = {
                 at
                 for at, (target, laters) in enumerate(some)
@@ -341,20 +326,14 @@ class PairScanner:
             scanned.pairs += [(later, earlier) for later, earlier, _ in pairs]
             return not meter.stopped
 
-        await once(
-            ledger, calls, open_=open_, run=run, chunk=CHUNK, patience=self.endpoint.deadline + ledger.lease
-        )
-        scanned.unscanned += list(
-            {target.id: (laters[-1].id, target.id) for target, laters in left.values()}.values()
-        )
+        await once(ledger, calls, open_=open_, run=run, chunk=CHUNK, patience=self.endpoint.deadline + ledger.lease)
+        scanned.unscanned += list({target.id: (laters[-1].id, target.id) for target, laters in left.values()}.values())
 
     def _key(self, call: tuple[Evidence, list[Evidence]]) -> str:
         target, laters = call
         return claim_key("scan", target.digest, *(one.digest for one in laters), self.prompt, self.model)
 
-    def affected(
-        self, target: Evidence, laters: Sequence[Evidence], reply: Reply
-    ) -> tuple[list[str], str | None]:
+    def affected(self, target: Evidence, laters: Sequence[Evidence], reply: Reply) -> tuple[list[str], str | None]:
         """The later items to judge: those named, or all of them when the answer is not a clean one."""
         names = {self._name(one): one.id for one in laters}
         everything = list(names.values())
@@ -368,9 +347,7 @@ class PairScanner:
             return everything, "wrong_pair"
         return [names[name] for name in dict.fromkeys(found.affected)], None
 
-    def scan_of(
-        self, target: Evidence, laters: Sequence[Evidence], reply: Reply
-    ) -> tuple[list[str], dict[str, Any]]:
+    def scan_of(self, target: Evidence, laters: Sequence[Evidence], reply: Reply) -> tuple[list[str], dict[str, Any]]:
         """The later items that a reply proposes, and the scan as it is kept."""
         ids, cause = self.affected(target, laters, reply)
         seen = [one.id for one in laters]
