@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
@@ -50,7 +51,8 @@ def environment(neo4j: dict[str, str], tmp_path: Path) -> dict[str, str]:
             for name in ("trip", "trip2"):
                 await forget(graph, name)
 
-    anyio.run(clear)
+    with ThreadPoolExecutor(1) as aside:  # the run's own event loop may hold this thread
+        aside.submit(anyio.run, clear).result()
     return {
         **os.environ,
         **neo4j,
