@@ -21,12 +21,7 @@ from tracegraph.embedded import process, store
 from tracegraph.signing import Keys
 from tracegraph.workspace import open_workspace
 
-pytestmark = [
-    pytest.mark.timeout(1200),
-    pytest.mark.skipif(
-        "TRACEGRAPH_SLOW" not in os.environ, reason="rebuilds stores for minutes; TRACEGRAPH_SLOW=1 runs it"
-    ),
-]
+pytestmark = pytest.mark.timeout(1200)
 
 WORDS = {
     "content": "The surgeon will arrive at the northern gate on Tuesday evening.",
@@ -105,6 +100,8 @@ async def answers(ws: Workspace) -> dict[str, Any]:
 def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     if pytestconfig.getoption("--neo4j") != "embedded":
         pytest.skip("the embedded server's store is tested where the embedded server is")
+    if "TRACEGRAPH_SLOW" not in os.environ:
+        pytest.skip("rebuilds stores for minutes; TRACEGRAPH_SLOW=1 runs it")
     version = pytestconfig.getoption("--neo4j-version")
     folder = tmp_path_factory.mktemp("store")
     told = Story(folder / "home")

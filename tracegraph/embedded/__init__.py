@@ -147,8 +147,10 @@ def launch(
     http: int | None = None,
     progress: bool | None = None,
     timeout: float = START_SECONDS,
+    *,
+    brief: bool = False,
 ) -> Server:
-    """Start a server in `home`, where none runs; the caller holds its start.lock."""
+    """Start a server in `home`, where none runs; the caller holds its start.lock. `brief`: for a minute's work."""
     if sys.platform == "win32":
         raise Unavailable(
             "The embedded Neo4j needs Linux or macOS.", hint="Use WSL, or set NEO4J_URI to a server of yours."
@@ -160,7 +162,7 @@ def launch(
         bolt_port, http_port = port(bolt, BOLT_PORT, "Bolt"), port(http, HTTP_PORT, "HTTP")
         configure(lock, home, bolt_port, http_port)
         initial_password(home)
-        process = spawn(lock, home, classpath)
+        process = spawn(lock, home, classpath, brief=brief)
         running = Running(process, lock.version, bolt_port, http_port)
         try:
             write_state(home, running)

@@ -67,6 +67,9 @@ JVM = (
     "--sun-misc-unsafe-memory-access=allow",
 )
 
+# Of a server that lives for a minute: what the optimizing compiler would save costs it more.
+BRIEF = ("-XX:TieredStopAtLevel=1",)
+
 # What the JVM may see of this process's environment: no keys or passwords.
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "PATH", "TZ", "USER")
 
@@ -147,13 +150,14 @@ def initial_password(home: Path) -> None:
     write(home / "data" / "dbms" / "auth.ini", f"neo4j:SHA-256,{digest.hex()},{salt.hex()},1024:\n")
 
 
-def spawn(lock: Lock, home: Path, classpath: str) -> psutil.Process:
+def spawn(lock: Lock, home: Path, classpath: str, *, brief: bool = False) -> psutil.Process:
     import psutil
 
     temporary = home / "run" / "tmp"
     options = [
         f"-Xmx{_heap()}",
         *JVM,
+        *(BRIEF if brief else ()),
         f"-Djava.io.tmpdir={temporary}",
         f"-XX:ErrorFile={home / 'logs' / 'hs_err_%p.log'}",
         "-cp",

@@ -30,6 +30,8 @@ from tracegraph.model import Model
 DATABASE = "neo4j"
 SPARE = 500_000_000
 """Bytes to leave free beyond what a new store may take."""
+SMALL = 200_000_000
+"""Bytes of a store whose work is over before a server has warmed up."""
 
 Tell = Callable[[str], None]
 """Is told of each stage, in a few words."""
@@ -92,7 +94,7 @@ def restore(
         (source / f"{DATABASE}.dump").symlink_to(file.resolve())
         _admin(new, lock, "load", f"--from-path={source}", "--overwrite-destination=true")
         tell("opening what was loaded")
-        with _private(lock, new) as server:
+        with _private(lock, new, _size(new / "data")) as server:
             found = anyio.run(_workspaces, server)
         _swap(home, new)
     return found
@@ -112,9 +114,9 @@ def compact(data: Path | None = None, *, version: str | None = None, tell: Tell 
         need_space(home, 2 * before + SPARE)
         histories = new / "histories"
         histories.mkdir(mode=0o700)
-        with _private(lock, home) as server:
+        with _private(lock, home, before) as server:
             wanted = anyio.run(_export_all, server, histories, tell)
-        with _private(lock, new) as server:
+        with _private(lock, new, before) as server:
             anyio.run(_import_all, server, histories, wanted, tell)
         _swap(home, new)
         # Nobody's words belong into Neo4j's logs, but nobody can say so of every fault; they are the old store's.
@@ -158,11 +160,11 @@ def _offline(lock: Lock, home: Path, tell: Tell) -> Iterator[None]:
 
 
 @contextmanager
-def _private(lock: Lock, home: Path) -> Iterator[Server]:
-    """A server at ports that nobody knows, stopped afterwards."""
+def _private(lock: Lock, home: Path, size: int) -> Iterator[Server]:
+    """A server at ports that nobody knows, for a store of this size; stopped afterwards."""
     import psutil
 
-    server = launch(lock, home, any_port(), any_port())
+    server = launch(lock, home, any_port(), any_port(), brief=size < SMALL)
     try:
         yield server
     finally:
