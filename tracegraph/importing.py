@@ -8,6 +8,7 @@ not asked again: whoever may import may write the database.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,14 @@ async def import_from(graph: Graph, file: Path, *, progress: Progress | None = N
     await _begin(graph, header)
     batches = cycles = 0
     for part in _together(History(file), tell, size // 2):
-        if isinstance(part[0], Batch):
-            batches += await _write(graph, header.workspace, [one for one in part if isinstance(one, Batch)])
-        elif isinstance(part[0], CycleLine):
-            cycles += await _write_cycles(graph, header.workspace, [one for one in part if isinstance(one, CycleLine)])
-        else:
-            await _keep(graph, header.workspace, [one for one in part if isinstance(one, KeptItem | KeptWorkspace)])
+        with _made_up(file):
+            if isinstance(part[0], Batch):
+                batches += await _write(graph, header.workspace, [one for one in part if isinstance(one, Batch)])
+            elif isinstance(part[0], CycleLine):
+                lines = [one for one in part if isinstance(one, CycleLine)]
+                cycles += await _write_cycles(graph, header.workspace, lines)
+            else:
+                await _keep(graph, header.workspace, [one for one in part if isinstance(one, KeptItem | KeptWorkspace)])
     found = await verify(graph, header.workspace)
     if not found.intact or found.digest is None or (found.epoch == header.epoch and found.digest != header.head):
         raise TracegraphError(
@@ -73,6 +76,22 @@ async def import_from(graph: Graph, file: Path, *, progress: Progress | None = N
         )
     tell(size)
     return Imported(workspace=header.workspace, epoch=found.epoch, digest=found.digest, batches=batches, cycles=cycles)
+
+
+@contextmanager
+def _made_up(file: Path) -> Iterator[None]:
+    """A file whose digests are right, but which no tracegraph wrote: an id given twice, a return without one."""
+    from neo4j.exceptions import ClientError
+
+    try:
+        yield
+    except (ClientError, KeyError, TypeError, ValueError) as error:
+        name = error.code if isinstance(error, ClientError) else type(error).__name__
+        raise TracegraphError(
+            f"{file.name} holds what no workspace can hold ({name}).",
+            code="invalid_record",
+            hint="It was written so far; delete the workspace it began.",
+        ) from None
 
 
 def _check(file: Path, header: Header, there: Mapping[str, Any] | None, tell: Callable[[int], None]) -> None:

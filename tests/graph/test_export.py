@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -186,7 +187,8 @@ class Small:
     def changed(self, line: int, **fields: Any) -> list[bytes]:
         out = [*self.lines]
         raw = {**json.loads(out[line]), **fields}
-        out[line] = json.dumps({name: value for name, value in raw.items() if value is not None}).encode() + b"\n"
+        gone = {name for name, value in fields.items() if value is None}
+        out[line] = json.dumps({name: value for name, value in raw.items() if name not in gone}).encode() + b"\n"
         return out
 
 
@@ -292,6 +294,17 @@ async def test_a_changed_file_is_refused_and_nothing_is_written(
         assert (what, error.code) == (what, "invalid_record")
         assert named in error.message, f"{what}: {error.message}"
     assert (await everything(graph, small.ws.id))["nodes"] == []
+    write(tmp_path, small.lines)
+
+
+async def test_a_made_up_file_whose_digests_are_right_is_refused_where_it_makes_no_sense(
+    graph: Graph, small: Small, moved: Path, tmp_path: Path
+) -> None:
+    lines = small.changed(small.at("cycle"), cycle={"decision": "admitted"})
+    end = json.loads(lines[-1])
+    lines[-1] = json.dumps({**end, "sha256": hashlib.sha256(b"".join(lines[:-1])).hexdigest()}).encode() + b"\n"
+    error = await refusal(graph, write(tmp_path, lines))
+    assert (error.code, "no workspace can hold" in error.message) == ("invalid_record", True)
     write(tmp_path, small.lines)
 
 
