@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,20 +72,13 @@ def cli(*words: str, environment: dict[str, str]) -> subprocess.CompletedProcess
 
 
 @pytest.fixture(scope="session")
-def travel(neo4j: dict[str, str]) -> Iterator[Travel]:
+async def travel(graph: tracegraph.Graph, neo4j: dict[str, str]) -> AsyncIterator[Travel]:
     """The paper's travel case, as `tracegraph demo` plays it."""
-    played = cli("demo", "--json", environment=neo4j)
+    played = await anyio.to_thread.run_sync(lambda: cli("demo", "--json", environment=neo4j))
     assert played.returncode == 0, played.stderr
     told: dict[str, Any] = json.loads(played.stdout)
     yield Travel(told["workspace"], told["blocked"]["cycle_id"], told["admitted"]["cycle_id"])
-
-    async def gone() -> None:
-        async with tracegraph.connect(
-            neo4j["NEO4J_URI"], username=neo4j["NEO4J_USERNAME"], password=neo4j["NEO4J_PASSWORD"]
-        ) as graph:
-            await forget(graph, told["workspace"])
-
-    anyio.run(gone)
+    await forget(graph, told["workspace"])
 
 
 @pytest.fixture
