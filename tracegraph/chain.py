@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracegraph.acts import EDGE_OF, epoch_digest, record_digest, workspace_digest
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import OPEN, Model, digest, iso, sha256
-from tracegraph.write import EDGE_OF, epoch_digest, lock, record_digest, workspace_digest
+from tracegraph.write import lock
 
 PAGE = 2_000
 """Records of one page of epochs; an epoch that holds more is a page of its own."""

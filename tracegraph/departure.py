@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracegraph.acts import Moment
 from tracegraph.admission import gates
 from tracegraph.admission.pin import pin
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import Depart, Model, digest, sha256
 from tracegraph.signing import Keys
-from tracegraph.write import Moment, commit
+from tracegraph.write import commit
 
 SECOND = 1_000_000
 

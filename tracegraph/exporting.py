@@ -205,7 +205,7 @@ async def _kept(graph: Graph, workspace: str, latest: int, put: Callable[[Mappin
 
 async def _nothing_erased(graph: Graph, workspace: str, latest: int) -> None:
     async def work(tx: Tx) -> bool:
-        await tx.run("write/lock", workspace=workspace, batch_id=None)
+        await tx.run("write/lock", workspace=workspace, batch={"ids": []})
         row = await tx.row("moving/erased", workspace=workspace, latest=latest)
         return row is not None and bool(row["erased"])
 

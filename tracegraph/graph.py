@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+import anyio
+
 from tracegraph.errors import TracegraphError, Unavailable
 
 if TYPE_CHECKING:
@@ -20,12 +22,17 @@ if TYPE_CHECKING:
     from tracegraph.importing import Imported
     from tracegraph.invalidation.pipeline import Invalidation
     from tracegraph.workspace import Clock, Workspace
+    from tracegraph.write import Line
 
 T = TypeVar("T")
 
 SCHEMA_VERSION = 2
 RETRY_SECONDS = 20.0
 """How long a transient fault of the server is retried before it is reported."""
+ANSWER_SECONDS = 60.0
+"""How long the server may take over one statement or one commit before it is given up as `unavailable`."""
+INDEX_SECONDS = 330.0
+"""The same for the indexes of a new schema, which may have a large store to read."""
 
 
 def cypher_folder() -> Path:
@@ -47,12 +54,16 @@ def cypher(name: str) -> str:
 class Tx:
     """One transaction: runs named queries, and returns rows as dicts."""
 
-    def __init__(self, inner: AsyncManagedTransaction) -> None:
+    def __init__(self, inner: AsyncManagedTransaction, patience: Patience) -> None:
         self._inner = inner
+        self._patience = patience
 
     async def rows(self, name: str, **parameters: Any) -> list[dict[str, Any]]:
+        self._patience.renew()
         result = await self._inner.run(cypher(name), parameters)
-        return await result.data()
+        found = await result.data()
+        self._patience.renew()
+        return found
 
     async def row(self, name: str, **parameters: Any) -> dict[str, Any] | None:
         """The one row of a query that returns at most one."""
@@ -61,8 +72,27 @@ class Tx:
 
     async def run(self, name: str, **parameters: Any) -> None:
         """Run for the effect alone."""
+        self._patience.renew()
         result = await self._inner.run(cypher(name), parameters)
         await result.consume()
+        self._patience.renew()
+
+
+class Patience:
+    """How long a transaction waits for the server: each statement, and the commit, has `seconds` of its own."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._scope = anyio.CancelScope()
+
+    def renew(self) -> None:
+        self._scope.deadline = anyio.current_time() + self._seconds
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Raises TimeoutError when the server took too long."""
+        with anyio.fail_after(self._seconds) as self._scope:
+            yield
 
 
 class _Rollback(Exception):
@@ -112,36 +142,46 @@ def server_faults() -> Iterator[None]:
 class Graph:
     """A database that holds workspaces. Get one from `tracegraph.connect()`."""
 
-    def __init__(self, driver: AsyncDriver, database: str | None) -> None:
+    def __init__(self, driver: AsyncDriver, database: str | None, *, patience: float = ANSWER_SECONDS) -> None:
         from neo4j import AsyncGraphDatabase
 
         self._driver = driver
         self._database = database
+        self._patience = patience
         self._invalidation: Invalidation | None = None
+        self._lines: dict[str, Line] = {}
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
+
+    def line(self, workspace: str) -> Line:
+        """Where this connection's batches for a workspace wait for their turn."""
+        from tracegraph.write import Line
+
+        return self._lines.setdefault(workspace, Line())
 
     def _session(self, access: str) -> AsyncSession:
         return self._driver.session(
             database=self._database, bookmark_manager=self._bookmarks, default_access_mode=access
         )
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[Tx], Awaitable[T]], *, patience: float | None = None) -> T:
         """Run `work` in a read transaction, again if the server asks for it."""
-        with server_faults():
+        waits = Patience(patience or self._patience)
+        with server_faults(), waits.waiting():
             async with self._session("READ") as session:
 
                 async def attempt(inner: AsyncManagedTransaction) -> T:
-                    return await work(Tx(inner))
+                    return await work(Tx(inner, waits))
 
                 return await session.execute_read(attempt)
 
     async def write(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Run `work` in a write transaction and commit it, again if the server asks for it."""
-        with server_faults():
+        waits = Patience(self._patience)
+        with server_faults(), waits.waiting():
             async with self._session("WRITE") as session:
 
                 async def attempt(inner: AsyncManagedTransaction) -> T:
-                    return await work(Tx(inner))
+                    return await work(Tx(inner, waits))
 
                 return await session.execute_write(attempt)
 
@@ -158,7 +198,7 @@ class Graph:
 
     async def answers(self) -> None:
         """Connect once, without retries; `unavailable` when that fails."""
-        with server_faults():
+        with server_faults(), anyio.fail_after(self._patience):
             try:
                 await self._driver.verify_connectivity()
             except ValueError:  # of the name resolution; it repeats the address
@@ -197,7 +237,7 @@ class Graph:
             await tx.run("schema/mark", version=SCHEMA_VERSION)
 
         await self.write(apply)
-        await self.read(settle)
+        await self.read(settle, patience=INDEX_SECONDS)
         await self.write(mark)
 
     async def workspace(
@@ -252,11 +292,13 @@ async def connect(
     username: str | None = None,
     password: str | None = None,
     database: str | None = None,
+    patience: float = ANSWER_SECONDS,
 ) -> AsyncIterator[Graph]:
     """A connected graph with its schema in place.
 
     Arguments default to NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD and NEO4J_DATABASE; with no URI at all,
-    the embedded Neo4j is started, or found running, and left running. Raises `unavailable`.
+    the embedded Neo4j is started, or found running, and left running. A statement or a commit that takes longer
+    than `patience` seconds is given up. Raises `unavailable`.
     """
     uri = uri or os.environ.get("NEO4J_URI")
     if uri is None:
@@ -266,7 +308,7 @@ async def connect(
 
         server = await anyio.to_thread.run_sync(embedded.start)
         uri, username, password = server.bolt_uri, server.username, server.password
-    async with reach(uri, username=username, password=password, database=database) as graph:
+    async with reach(uri, username=username, password=password, database=database, patience=patience) as graph:
         await graph.ready()
         yield graph
 
@@ -278,6 +320,7 @@ async def reach(
     username: str | None = None,
     password: str | None = None,
     database: str | None = None,
+    patience: float = ANSWER_SECONDS,
 ) -> AsyncIterator[Graph]:
     """A graph on this server as it is: nothing is started, no schema made; the first query connects."""
     from neo4j import AsyncGraphDatabase, exceptions
@@ -305,7 +348,7 @@ async def reach(
             "The server's address, user, password or database cannot be used as given.",
             hint="NEO4J_URI is for example bolt://127.0.0.1:7687; user and password are given apart from it.",
         ) from None
-    graph = Graph(driver, database)
+    graph = Graph(driver, database, patience=patience)
     try:
         yield graph
     finally:

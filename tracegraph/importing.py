@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tracegraph.acts import EDGE_OF, Moment, Rows
 from tracegraph.chain import verify
 from tracegraph.errors import TracegraphError
 from tracegraph.exporting import CYCLE_TIMES, VIEW_TIMES, Progress
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import OPEN, Model
 from tracegraph.records import Batch, Beside, CycleLine, Header, History, KeptItem, KeptWorkspace, stored
-from tracegraph.write import EDGE_OF, Moment, Rows, lock, stored_policy, write_rows
+from tracegraph.write import Part, lock, stored_policy, write_parts
 
 TOGETHER, RECORDS_TOGETHER = 50, 500
 """Batches of one transaction, and their records unless one batch holds more."""
@@ -186,8 +187,7 @@ async def _write(graph: Graph, workspace: str, batches: Sequence[Batch]) -> int:
                 revision=locked["policy"]["revision"],
             )
             rows = rows_of(batch.records, await _items(tx, workspace, batch.records))
-            await write_rows(tx, moment, batch.epoch["author"], rows)
-            await tx.run("write/epoch", workspace=workspace, epoch=batch.epoch)
+            await write_parts(tx, workspace, [Part(moment, batch.epoch["author"], rows, batch.epoch)])
             at, previous, written = batch.number, batch.epoch["digest"], written + 1
         return written
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from tracegraph.acts import epoch_digest, workspace_digest
 from tracegraph.errors import TracegraphError
 from tracegraph.model import (
     Content,
@@ -35,7 +36,6 @@ from tracegraph.model import (
     parse_instant,
     sha256,
 )
-from tracegraph.write import epoch_digest, workspace_digest
 
 FORMAT = 1
 LINE = 64_000_000
@@ -297,7 +297,7 @@ class Batch:
     number: int
     previous: str
     epoch: dict[str, Any]
-    """As `write/epoch` takes it."""
+    """As `write/epochs` takes it."""
     records: list[dict[str, Any]]
 
 

@@ -106,6 +106,7 @@ def connect(
     username: str | None = None,
     password: str | None = None,
     database: str | None = None,
+    patience: float = core.ANSWER_SECONDS,
 ) -> Iterator[Graph]:
     """A connected graph. See `tracegraph.connect`."""
     from anyio.from_thread import start_blocking_portal
@@ -113,7 +114,7 @@ def connect(
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(
-            core.connect(uri, username=username, password=password, database=database)
+            core.connect(uri, username=username, password=password, database=database, patience=patience)
         ) as inner,
     ):
         yield Graph(portal, inner)

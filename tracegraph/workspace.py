@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracegraph import audit
+from tracegraph.acts import workspace_digest
 from tracegraph.admission.decision import Asked, decide
 from tracegraph.admission.private import Experience, recall
 from tracegraph.admission.reading import read
@@ -44,7 +45,7 @@ from tracegraph.model import (
 )
 from tracegraph.replay import Replay, replay
 from tracegraph.signing import Keys, default_keys
-from tracegraph.write import commit, lock, stored_policy, workspace_digest
+from tracegraph.write import commit, lock, stored_policy
 
 if TYPE_CHECKING:
     from tracegraph.invalidation.batch import Batched
