@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from tracegraph import telemetry
 from tracegraph.acts import Check, Moment, References, Rows, epoch_digest, fail, references, resolve
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
@@ -124,6 +125,10 @@ class Line:
         for one, outcome in zip(group, outcomes, strict=True):
             one.outcome = outcome
             self._waiting.remove(one)
+            if isinstance(outcome, Exception):
+                telemetry.refused(workspace, outcome)
+            elif not outcome.repeated:
+                telemetry.wrote(workspace, len(one.acts), outcome.epoch)
 
     def _group(self) -> list[Batch]:
         """The first in line, and those behind it that only record items and neither give nor name its ids."""

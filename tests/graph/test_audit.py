@@ -13,7 +13,7 @@ import pytest
 import tracegraph
 from tracegraph import Frontier, Item, Obligation, Receipt, ReceiptRef, Support, TracegraphError, Workspace, chain
 from tracegraph.audit import render_why
-from tracegraph.graph import Graph, Tx, cypher_folder
+from tracegraph.graph import Graph, Patience, Tx, cypher_folder
 from tracegraph.model import OPEN, Result, new_id
 from tracegraph.pages import whole_return, why_page
 from tracegraph.scenarios import forget
@@ -578,7 +578,7 @@ class Inside:
         self._tx = tx
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await work(Tx(self._tx))
+        return await work(Tx(self._tx, Patience(60)))
 
     under_lock = read
 

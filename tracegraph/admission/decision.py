@@ -12,6 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from tracegraph import telemetry
 from tracegraph.admission import cover, gates
 from tracegraph.admission.pin import Pin, pin
 from tracegraph.admission.view import Issued, admitted, issue
@@ -20,6 +21,7 @@ from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.model import Coverage, Pairs, Policy, Result, instant, iso, micros, new_id, sha256
 from tracegraph.signing import Keys
+from tracegraph.telemetry import stage
 
 if TYPE_CHECKING:
     from tracegraph.invalidation.pipeline import Invalidation
@@ -81,14 +83,44 @@ async def decide(
     invalidation: Invalidation | None = None,
 ) -> Result:
     """Decide one return and record it as a cycle; what it rests on is verified first (DESIGN §8)."""
-    verifier = invalidation is not None
-    pinned = await graph.under_lock(lambda tx: settle(tx, workspace, asked, clock(), verifier=verifier))
+    with telemetry.returning() as told:
+        told.note(workspace=workspace, joined=asked.ticket is None, preview=asked.preview)
+        result = await _decide(graph, keys, workspace, asked, clock, invalidation)
+        told.note(
+            decision=result.decision,
+            cycle=result.cycle_id,
+            epoch=result.epoch,
+            items=len(result.items),
+            rejected=len(result.rejected),
+            coverage=result.coverage.coverage,
+            **({} if result.pairs is None else {"tokens": result.pairs.tokens_in + result.pairs.tokens_out}),
+        )
+        return result
+
+
+async def _decide(
+    graph: Graph,
+    keys: Keys,
+    workspace: str,
+    asked: Asked,
+    clock: Callable[[], int],
+    invalidation: Invalidation | None,
+) -> Result:
+    async def settled() -> Pinned:
+        with stage("pin"):
+            return await graph.under_lock(
+                lambda tx: settle(tx, workspace, asked, clock(), verifier=invalidation is not None)
+            )
+
+    pinned = await settled()
     departed = None if asked.ticket is None else (asked.ticket.checkpoint, asked.ticket.epoch)
     pairs: Pairs | None = None
     if invalidation and pinned.refused is None and not asked.preview and pinned.policy.verification != "none":
         back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
-        pairs = await invalidation.check(invalidation.ledger(graph, workspace, clock), back, departed)
-        pinned = await graph.under_lock(lambda tx: settle(tx, workspace, asked, clock(), verifier=verifier))
+        with stage("verify") as told:
+            pairs = await invalidation.check(invalidation.ledger(graph, workspace, clock), back, departed)
+            told.note(calls=pairs.calls, tokens_in=pairs.tokens_in, tokens_out=pairs.tokens_out, **pairs.counts())
+        pinned = await settled()
     back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
 
     async def read(tx: Tx) -> tuple[Decided, dict[str, dict[str, Any]]]:
@@ -114,30 +146,39 @@ async def evaluate(
     query: str | None,
 ) -> Decided:
     """Judge the pool and cover the obligations: the decision itself, without signing or recording it."""
-    candidates = await tx.row(
-        "admission/pool",
-        workspace=workspace,
-        task=back.task,
-        checkpoint=departed[0] if departed else None,
-        departed=departed[1] if departed else clocks.epoch,
-        epoch=clocks.epoch,
-        valid_at=clocks.valid_at,
-    )
-    assert candidates is not None
-    remembered, current = set(candidates["remembered"]), set(candidates["current"])
-    judged = await gates.judge(tx, workspace, remembered | current, back, clocks)
+    with stage("judge") as told:
+        candidates = await tx.row(
+            "admission/pool",
+            workspace=workspace,
+            task=back.task,
+            checkpoint=departed[0] if departed else None,
+            departed=departed[1] if departed else clocks.epoch,
+            epoch=clocks.epoch,
+            valid_at=clocks.valid_at,
+        )
+        assert candidates is not None
+        remembered, current = set(candidates["remembered"]), set(candidates["current"])
+        judged = await gates.judge(tx, workspace, remembered | current, back, clocks)
+        told.note(remembered=len(remembered), current=len(current), judged=len(judged))
     pool = {
         id: judged[id]
         for id in sorted(remembered | current)
         if id in remembered or not judged[id].reasons & gates.OPEN_RULES
     }
-    covering = cover.cover(pool, back.policy)
-    decision: Decision
-    if covering.complete and cover.meets(covering.coverage, covering.critical, back.policy):
-        decision = "admitted"
-        cover.fill(covering, pool, back.policy, await _scores(tx, workspace, pool, covering, back.policy, query))
-    else:
-        decision = "reset" if back.policy.on_incomplete == "reset" else "blocked"
+    with stage("cover") as told:
+        covering = cover.cover(pool, back.policy)
+        decision: Decision
+        if covering.complete and cover.meets(covering.coverage, covering.critical, back.policy):
+            decision = "admitted"
+            cover.fill(covering, pool, back.policy, await _scores(tx, workspace, pool, covering, back.policy, query))
+        else:
+            decision = "reset" if back.policy.on_incomplete == "reset" else "blocked"
+        told.note(
+            pool=len(pool),
+            eligible=sum(one.eligible() for one in pool.values()),
+            selected=len(covering.selected),
+            coverage=float(covering.coverage),
+        )
     return Decided(decision, pool, judged, covering)
 
 
@@ -235,29 +276,30 @@ async def _conclude(
     token: str | None = None
     if decided.decision in ("admitted", "reset") and not asked.preview:
         jti = new_id("view")
-        token, expires = issue(
-            keys,
-            Issued(
-                workspace=workspace,
-                principal=asked.principal,
-                role=asked.role,
-                task=asked.task,
-                purpose=asked.purpose,
-                workload=asked.workload,
-                cycle=cycle,
-                jti=jti,
-                epoch=pinned.clocks.epoch,
-                valid_at=pinned.clocks.valid_at,
-                now=pinned.clocks.now,
-                policy=pinned.policy,
-                revision=pinned.revision,
-                reset=decided.decision == "reset",
-                coverage=report,
-                verification=verification,
-                pairs=counts,
-                items={id: str(words[id]["digest"]) for id in selected},
-            ),
-        )
+        with stage("sign"):
+            token, expires = issue(
+                keys,
+                Issued(
+                    workspace=workspace,
+                    principal=asked.principal,
+                    role=asked.role,
+                    task=asked.task,
+                    purpose=asked.purpose,
+                    workload=asked.workload,
+                    cycle=cycle,
+                    jti=jti,
+                    epoch=pinned.clocks.epoch,
+                    valid_at=pinned.clocks.valid_at,
+                    now=pinned.clocks.now,
+                    policy=pinned.policy,
+                    revision=pinned.revision,
+                    reset=decided.decision == "reset",
+                    coverage=report,
+                    verification=verification,
+                    pairs=counts,
+                    items={id: str(words[id]["digest"]) for id in selected},
+                ),
+            )
         view = {"jti": jti, "digest": sha256(token), "expires_at": expires}
     row = {
         "id": cycle,
@@ -317,7 +359,8 @@ async def _conclude(
             admits=[{"id": id, "why": why, "rank": rank} for rank, (id, why) in enumerate(selected.items())],
         )
 
-    await graph.write(work)
+    with stage("record"):
+        await graph.write(work)
     valid_at = instant(pinned.clocks.valid_at)
     assert valid_at is not None
     visible = {id: one for id, one in decided.pool.items() if one.readable()}
