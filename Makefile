@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-lts lint types wheel bench clean
+.PHONY: demo test test-lts test-docker lint types wheel bench clean
 
 demo: .venv/ready
 	$(BIN)/tracegraph demo
@@ -14,6 +14,11 @@ test: .venv/ready
 test-lts: .venv/ready
 	$(BIN)/python -m pytest --neo4j-version 5.26 tests/graph/test_audit.py tests/graph/test_plans.py \
 	  tests/scenarios/test_shared.py tests/invalidation/test_travel.py
+
+# The graph's tests on the official image, or on the one that TRACEGRAPH_NEO4J_IMAGE names. Fails without an engine.
+test-docker: .venv/ready
+	TRACEGRAPH_REQUIRE_DOCKER=1 $(BIN)/python -m pytest --neo4j docker tests/docker tests/graph \
+	  tests/scenarios/test_shared.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .
