@@ -218,7 +218,7 @@ def main() -> None:
 
     from tracegraph import embedded
 
-    os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir())
+    os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir().parent)
     with tempfile.TemporaryDirectory(prefix="tracegraph-bench-") as folder:
         os.environ["TRACEGRAPH_HOME"] = folder
         begun = time.perf_counter()

@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from tracegraph import embedded
 
-    os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir())
+    os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir().parent)
     os.environ["TRACEGRAPH_HOME"] = str(HOME)
     where = config.getoption("--neo4j")
     if where in ("embedded", "docker"):
