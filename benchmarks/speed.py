@@ -188,7 +188,7 @@ def _cover() -> float:
         )  # fmt: skip
 
     pool = {f"i{n}": item(n, "fact", [f"d{n * 7 % 500}", f"d{n * 13 % 500}", f"d{n % 500}"], []) for n in range(5_000)}
-    pool["o"] = item(9_999, "obligation", [], [(f"d{n}", n % 3 == 0) for n in range(500)])
+    pool["i9999"] = item(9_999, "obligation", [], [(f"d{n}", n % 3 == 0) for n in range(500)])
     policy = Policy(max_items=1_000, max_chars=10**6)
     times = []
     for _ in range(7):

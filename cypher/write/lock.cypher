@@ -8,6 +8,7 @@ WITH w
 OPTIONAL MATCH (last:Epoch {workspace: $workspace, number: w.epoch})
 CALL () {
   MATCH (y:Policy {workspace: $workspace})
+  USING INDEX SEEK y:Policy(workspace, revision)
   WHERE y.revision IS NOT NULL
   RETURN y
   ORDER BY y.workspace DESC, y.revision DESC
