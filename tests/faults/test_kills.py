@@ -1,6 +1,6 @@
 """SIGKILL of the server at random moments: what was acknowledged is there, nothing is there by half, all goes on.
 
-TRACEGRAPH_KILLS says how often, by default 4 times; a fifth of them, and at least one, while the schema is made.
+TRACEGRAPH_KILLS says how often, by default 3 times; a tenth of them, and at least one, while the schema is made.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tracegraph.model import Committed
 from tracegraph.signing import Keys
 from tracegraph.workspace import open_workspace
 
-KILLS = int(os.environ.get("TRACEGRAPH_KILLS", "4"))
-OF_SCHEMA = max(1, KILLS // 5)
+KILLS = int(os.environ.get("TRACEGRAPH_KILLS", "3"))
+OF_SCHEMA = max(1, KILLS // 10)
 A_WORKSPACE = 10
 """Kills that one workspace goes through, so that a long run's later rounds are no slower than its first."""
 
@@ -57,9 +57,9 @@ class Crew:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
-            for number in range(4):
+            for number in range(2):
                 group.start_soon(self._records, self.steady, f"s{number}")
-            for number in range(3):
+            for number in range(2):
                 group.start_soon(self._records, self.hasty, f"h{number}")
             group.start_soon(self._returns, self.steady, "P")
             group.start_soon(self._returns, self.hasty, "Q")
@@ -194,56 +194,6 @@ def _batch(ws: Workspace, name: str, number: int) -> tuple[dict[str, str], Calla
     return {item.id: item.content for item in items}, lambda: ws.record(*items, batch_id=id)
 
 
-@pytest.fixture
-async def own(tmp_path: Path) -> AsyncIterator[Own]:
-    made = Own(tmp_path / "home")
-    try:
-        await made.start()
-        yield made
-    finally:
-        await made.stop()
-
-
-async def test_what_was_acknowledged_outlives_every_kill(own: Own, tmp_path: Path) -> None:
-    keys, left, seen = Keys(tmp_path / "keys"), max(1, KILLS - OF_SCHEMA), Counter[str]()
-    while left:
-        async with own.connect() as first, own.connect(patience=3) as second:
-            steady = await open_workspace(first, f"kills-{left}", owner="lead", keys=keys)
-            hasty = await open_workspace(second, f"kills-{left}", owner=None, keys=keys)
-            crew = Crew(steady, hasty, keys)
-            for principal in ("P", "Q"):
-                await steady.grant(role="r", principal=principal, read=["s"])
-            async with crew.at_work():
-                await progress(crew, 20)
-                for number in range(min(left, A_WORKSPACE)):
-                    await own.kill()
-                    seen["kills"] += 1
-                    if left > 1 and number % 4 == 1 and await own.kill_while_it_starts(chance.uniform(0.5, 5)):
-                        seen["kills while it recovered"] += 1
-                        left -= 1
-                    left -= 1
-                    await own.start()
-                    await crew.check()
-                    if left and number % 2:
-                        await progress(crew, 10)
-                    await anyio.sleep(chance.uniform(0, 3))
-                    if left <= 0:
-                        break
-                await progress(crew, 10)
-            await crew.finish()
-            seen += crew.seen
-            seen["batches"] += len(crew.acknowledged)
-    print(dict(seen))
-
-
-async def progress(crew: Crew, batches: int) -> None:
-    """Until so many batches more were acknowledged, and a return."""
-    enough, returns = len(crew.acknowledged) + batches, len(crew.cycles)
-    with anyio.fail_after(90):
-        while len(crew.acknowledged) < enough or len(crew.cycles) == returns:  # noqa: ASYNC110
-            await anyio.sleep(0.05)
-
-
 async def test_a_schema_set_up_that_was_killed_is_finished_by_the_next(own: Own, tmp_path: Path) -> None:
     wanted = len(list((cypher_folder() / "schema").glob("[0-9]*.cypher")))
     cut = 0
@@ -278,6 +228,46 @@ async def test_a_schema_set_up_that_was_killed_is_finished_by_the_next(own: Own,
             if number < OF_SCHEMA - 1:
                 await forget_schema(graph)
     print({"kills": OF_SCHEMA, "set-ups cut": cut})
+
+
+async def test_what_was_acknowledged_outlives_every_kill(own: Own, tmp_path: Path) -> None:
+    keys, left, seen = Keys(tmp_path / "keys"), max(1, KILLS - OF_SCHEMA), Counter[str]()
+    while left > 0:
+        async with own.connect() as first, own.connect(patience=10) as second:
+            steady = await open_workspace(first, f"kills-{left}", owner="lead", keys=keys)
+            hasty = await open_workspace(second, f"kills-{left}", owner=None, keys=keys)
+            crew = Crew(steady, hasty, keys)
+            for principal in ("P", "Q"):
+                await steady.grant(role="r", principal=principal, read=["s"])
+            async with crew.at_work():
+                await progress(crew, 10)
+                until = left - A_WORKSPACE
+                while left > max(0, until):
+                    await anyio.sleep(chance.uniform(0, 3))
+                    await own.kill()
+                    left -= 1
+                    while left > 0 and chance.random() < (0.4 if left > 1 else 1):
+                        if not await own.kill_while_it_starts(chance.uniform(0.2, 8)):
+                            break
+                        seen["kills while it recovered"] += 1
+                        left -= 1
+                    await own.start()
+                    await crew.check()
+                    if left % 4 == 1:
+                        await progress(crew, 5)
+                await progress(crew, 5)
+            await crew.finish()
+            seen += crew.seen
+            seen["batches"] += len(crew.acknowledged)
+    print({"kills": KILLS - OF_SCHEMA} | dict(seen))
+
+
+async def progress(crew: Crew, batches: int) -> None:
+    """Until so many batches more were acknowledged, and a return."""
+    enough, returns = len(crew.acknowledged) + batches, len(crew.cycles)
+    with anyio.fail_after(90):
+        while len(crew.acknowledged) < enough or len(crew.cycles) == returns:  # noqa: ASYNC110
+            await anyio.sleep(0.05)
 
 
 async def indexes(graph: Graph) -> dict[str, str]:
