@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -30,6 +30,7 @@ T = TypeVar("T")
 SCHEMA_VERSION = 2
 OLDEST = (5, 26)
 """The oldest server that plans every query of `cypher/`."""
+LEAST = ".".join(map(str, OLDEST))
 RETRY_SECONDS = 20.0
 """How long a transient fault of the server is retried before it is reported."""
 ANSWER_SECONDS = 60.0
@@ -152,6 +153,10 @@ OURS = ("ClientError.Statement", "ConstraintValidationFailed")
 """Codes that no state of a server explains: they are faults of this program, and stay exceptions of the driver."""
 
 
+class _InTheWay(Exception):
+    """Another index or constraint has the name or the properties of one of the schema's, which the text names."""
+
+
 @contextmanager
 def server_faults(unanswered: str | None = None) -> Iterator[None]:
     """Turn the driver's errors into `unavailable`, without parameters or content.
@@ -182,7 +187,8 @@ def server_faults(unanswered: str | None = None) -> Iterator[None]:
         raise Unavailable("The connection ended during a commit, which may be done or not.", hint=unanswered) from None
     except exceptions.ConfigurationError as error:
         raise Unavailable(
-            f"This is no server for tracegraph ({type(error).__name__}).", hint="Check NEO4J_URI."
+            f"This is no server for tracegraph ({type(error).__name__}).",
+            hint=f"Check NEO4J_URI; Neo4j {LEAST} or newer is needed.",
         ) from None
     except exceptions.DriverError as error:
         raise Unavailable(f"Neo4j cannot be used now ({type(error).__name__}).") from None
@@ -191,13 +197,13 @@ def server_faults(unanswered: str | None = None) -> Iterator[None]:
 
 
 def need_version(agent: str) -> None:
-    """Refuse a server that calls itself Neo4j and is too old; one that gives no version is believed."""
+    """Refuse what is not Neo4j or is too old, by the name that the server gives itself."""
     found = re.match(r"Neo4j/v?(\d+)\.(\d+)", agent)
-    if found and tuple(map(int, found.groups())) < OLDEST:
-        least = ".".join(map(str, OLDEST))
+    if not agent.startswith("Neo4j/") or (found and tuple(map(int, found.groups())) < OLDEST):
+        which = f"Neo4j {found[1]}.{found[2]}" if found else "not Neo4j"
         raise Unavailable(
-            f"The server is Neo4j {'.'.join(found.groups())}; tracegraph needs {least} or newer.",
-            hint="Upgrade the server, or leave NEO4J_URI out for the embedded one.",
+            f"The server is {which}.",
+            hint=f"Neo4j {LEAST} or newer is needed: check NEO4J_URI; without it, the embedded one is used.",
         )
 
 
@@ -300,19 +306,51 @@ class Graph:
             return
         names = sorted(path.stem for path in (cypher_folder() / "schema").glob("*.cypher") if path.stem[:3].isdigit())
 
-        async def apply(tx: Tx) -> None:
-            for name in names:
-                await tx.run(f"schema/{name}")
-
         async def settle(tx: Tx) -> None:
             await tx.run("schema/await")
 
         async def mark(tx: Tx) -> None:
             await tx.run("schema/mark", version=SCHEMA_VERSION)
 
-        await self.write(apply, again=True)
+        await self._apply(names)
         await self.read(settle, patience=INDEX_SECONDS)
         await self.write(mark, again=True)
+
+    async def _apply(self, names: Sequence[str]) -> None:
+        """Make what is not there, in one transaction."""
+        from neo4j.exceptions import ClientError
+
+        async def apply(tx: Tx) -> None:
+            for name in names:
+                try:
+                    await tx.run(f"schema/{name}")
+                except ClientError as error:
+                    if "AlreadyExists" in (error.code or ""):
+                        raise _InTheWay(name) from None
+                    raise
+
+        for _ in range(3):
+            try:
+                return await self.write(apply, again=True)
+            except _InTheWay as found:
+                name = found
+                await self._clear(names)
+        raise Unavailable(
+            f"An index or a constraint that is not tracegraph's stands in the way of cypher/schema/{name}.cypher.",
+            hint="Drop it, or use a database of its own.",
+        )
+
+    async def _clear(self, names: Sequence[str]) -> None:
+        """Drop what a server that was killed within a set-up left of its constraints; what another makes now stays."""
+        found = [re.search(r"CONSTRAINT (tracegraph_\w+)", cypher(f"schema/{name}")) for name in names]
+        constraints = [one[1] for one in found if one]
+
+        async def drop(tx: Tx, index: str) -> None:
+            await tx.run("schema/drop", index=index)
+
+        for row in await self.read(lambda tx: tx.rows("schema/leftover", names=constraints)):
+            with suppress(Unavailable):  # it belongs to a constraint by now
+                await self.write(partial(drop, index=row["name"]))
 
     async def workspace(
         self,

@@ -65,8 +65,13 @@ class Own:
             group.cancel_scope.cancel()
         return killed
 
+    @property
+    def password(self) -> str:
+        return (self.home / "password").read_text().strip()
+
     @asynccontextmanager
     async def connect(self, *, patience: float = 60.0, uri: str | None = None) -> AsyncIterator[Graph]:
-        password = (self.home / "password").read_text().strip()
-        async with tracegraph.connect(uri or self.uri, username="neo4j", password=password, patience=patience) as graph:
+        async with tracegraph.connect(
+            uri or self.uri, username="neo4j", password=self.password, patience=patience
+        ) as graph:
             yield graph
