@@ -446,6 +446,8 @@ async def reach(
             text.encode()
         if "@" in uri:
             raise ValueError("a user or a password in the address")
+        if (database or "").lower() == "system":
+            raise Unavailable("The database `system` holds nobody's data.", hint="Check NEO4J_DATABASE.")
         driver = AsyncGraphDatabase.driver(
             uri,
             auth=(username, password) if password else None,

@@ -214,7 +214,7 @@ async def test_a_schema_set_up_that_was_killed_is_finished_by_the_next(own: Own,
             group.start_soon(set_up)
             group.start_soon(set_up)
             with anyio.move_on_after(60 if number == 0 else chance.uniform(0.1, 2.5)):
-                while not (number == 0 and await half_made(onlooker)):
+                while not (number == 0 and await half_made(onlooker)):  # noqa: ASYNC110
                     await anyio.sleep(0.01)
             await own.kill()
         await own.start()

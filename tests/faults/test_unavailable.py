@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,10 @@ import pytest
 
 import tracegraph
 from tests.faults.proxy import Proxy
+from tests.faults.servers import Own
 from tests.faults.stubs import Talk, bolt, says, serving
-from tracegraph import Graph, Item, Receipt, TracegraphError, Workspace
+from tracegraph import Graph, Item, Receipt, TracegraphError, Workspace, embedded
+from tracegraph.embedded import process
 from tracegraph.graph import need_version
 from tracegraph.model import new_id
 from tracegraph.scenarios import forget
@@ -259,3 +265,154 @@ async def test_a_connection_is_closed_soon_though_nobody_answers(proxy: Proxy, n
     async with tracegraph.connect(proxy.uri, username=user, password=password, patience=PATIENCE):
         proxy.freeze()
     assert time.monotonic() - began < SOON
+
+
+# --- a server that is ill -------------------------------------------------------------------------------------------
+
+
+async def test_a_paused_server_is_given_up_soon_and_goes_on_where_it_was(own: Own, tmp_path: Path) -> None:
+    async with own.connect() as warm, own.connect(patience=PATIENCE) as graph:
+        near = await team(warm, tmp_path)
+        ws = await open_workspace(graph, near.id, owner=None, keys=Keys(tmp_path))
+        ticket = await ws.depart(**WHO)
+        os.kill(own.pid, signal.SIGSTOP)
+        try:
+            with unavailable(STATUS):
+                await ws.record(item("b"), batch_id="b")
+            with unavailable(STATUS):
+                await ws.admit(ticket, principal="P")
+            with unavailable(STATUS):
+                async with own.connect(patience=PATIENCE):
+                    pass
+        finally:
+            os.kill(own.pid, signal.SIGCONT)
+        assert (await near.record(item("b"), batch_id="b")).epoch == 5
+        assert (await near.admit(ticket, principal="P")).decision == "admitted"
+        await whole(near, 5)
+
+
+async def test_a_wrong_password_a_wrong_database_and_too_many_tries_say_what_to_check(own: Own) -> None:
+    async def connect(password: str, database: str | None = None) -> None:
+        async with tracegraph.connect(own.uri, password=password, database=database, patience=PATIENCE):
+            pass
+
+    with unavailable("NEO4J_DATABASE", "no such database"):
+        await connect(own.password, "nowhere")
+    with unavailable("NEO4J_DATABASE"):
+        await connect(own.password, "system")
+    with unavailable("NEO4J_PASSWORD", "refused the user name or password."):
+        await connect("wrong")
+    for _ in range(4):
+        with unavailable("NEO4J_PASSWORD"):
+            await connect("wrong")
+    with unavailable("Wait a few seconds", "too often"):
+        await connect("wrong")
+    with anyio.fail_after(SOON):
+        while True:
+            try:
+                return await connect(own.password)
+            except TracegraphError:
+                await anyio.sleep(0.5)
+
+
+async def test_a_database_that_may_only_be_read_is_read_and_says_so(
+    own: Own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with own.connect() as graph:
+        ws = await team(graph, tmp_path)
+        await own.stop()
+        try:
+            with monkeypatch.context() as patch:
+                patch.setitem(process.SETTINGS, "server.databases.read_only", "neo4j")
+                await own.start()
+            with unavailable("server.databases.read_only", "may only be read"):
+                await ws.record(item("b"), batch_id="b")
+            with unavailable("server.databases.read_only", "may only be read"):
+                await ws.join(**WHO)
+            async with own.connect() as again:
+                with unavailable("server.databases.read_only", "may only be read"):
+                    await again.workspace("new", owner="lead")
+            assert [one.id for one in await ws.history("a")] == ["a"]
+        finally:
+            await own.stop()
+            await own.start()
+        assert (await ws.record(item("b"), batch_id="b")).epoch == 4
+        assert (await ws.verify()).intact
+
+
+async def test_a_connection_goes_on_with_a_store_that_was_put_in_the_place_of_its_own(own: Own, tmp_path: Path) -> None:
+    async with own.connect() as graph:
+        ws = await team(graph, tmp_path)
+        await own.stop()
+        shutil.rmtree(own.home / "data")
+        await own.start()
+        async with own.connect():
+            pass  # makes the schema
+        for _ in range(2):  # the first may be told that the database was replaced
+            try:
+                made = await graph.workspace("new", owner="lead")
+                break
+            except TracegraphError as error:
+                if error.code != "unavailable" or "replaced" not in error.hint:
+                    raise
+        assert (await made.record(item("a"))).epoch == 1
+        with pytest.raises(TracegraphError) as gone:
+            await ws.record(item("b"))
+        assert gone.value.code == "unknown_item"
+
+
+@pytest.fixture
+def little_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 300 MB in memory."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("mounting a small disk needs root, and mount")
+    made = subprocess.run(  # noqa: S603
+        ["mount", "-t", "tmpfs", "-o", "size=300m", "tracegraph-test", str(folder)],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"mounting a small disk is not permitted: {made.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)  # noqa: S603, S607
+
+
+def fill(filler: Path) -> None:
+    """Until nothing more goes in."""
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(100_000))
+
+
+async def test_a_full_disk_is_unavailable_and_loses_nothing(
+    little_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "MIN_FREE", 50_000_000)
+    monkeypatch.setattr(process, "JVM", (*process.JVM, *process.BRIEF))
+    own = Own(little_disk / "home")
+    try:
+        await own.start()
+        async with own.connect() as graph:
+            ws = await team(graph, tmp_path)
+            filler = little_disk / "filler"
+            fill(filler)
+            kept = 3
+            with unavailable("If its disk is full, free some space"):
+                for _ in range(300):
+                    words = os.urandom(30_000).hex()
+                    done = await ws.record(Item(id=f"b{kept}", scope="s", content=words), batch_id=f"b{kept}")
+                    kept = done.epoch
+            filler.unlink()
+            await own.stop()
+            await own.start()
+            again = await ws.record(Item(id=f"b{kept}", scope="s", content=words), batch_id=f"b{kept}")
+            assert again.epoch == kept + 1
+            assert (await ws.verify()).intact
+            await whole(ws, kept + 1)
+    finally:
+        await own.stop()
