@@ -23,11 +23,10 @@ from tracegraph import embedded
 from tracegraph.embedded.jars import missing_jars, read_lock
 from tracegraph.embedded.process import java
 from tracegraph.errors import HINTS, TracegraphError
-from tracegraph.graph import SCHEMA_VERSION, Graph, Tx, cypher_folder, reach
+from tracegraph.graph import OLDEST, SCHEMA_VERSION, Graph, Tx, cypher_folder, reach
 from tracegraph.model import Model
 from tracegraph.signing import Keys
 
-OLDEST = (5, 26)
 LITTLE, LEAST = 5_000_000_000, embedded.MIN_FREE
 """Bytes free on a disk below which it is a warning, and a failure: the embedded server doesn't start then."""
 SKEW, WORST_SKEW = 1.0, 60.0

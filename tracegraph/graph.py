@@ -6,9 +6,10 @@ Every Cypher text is a file under `cypher/`, loaded by name. Faults of the serve
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SCHEMA_VERSION = 2
+OLDEST = (5, 26)
+"""The oldest server that plans every query of `cypher/`."""
+LEAST = ".".join(map(str, OLDEST))
 RETRY_SECONDS = 20.0
 """How long a transient fault of the server is retried before it is reported."""
 ANSWER_SECONDS = 60.0
@@ -62,7 +66,7 @@ class Tx:
         self._patience.renew()
         result = await self._inner.run(cypher(name), parameters)
         found = await result.data()
-        self._patience.renew()
+        self._patience.answered()
         return found
 
     async def row(self, name: str, **parameters: Any) -> dict[str, Any] | None:
@@ -75,18 +79,27 @@ class Tx:
         self._patience.renew()
         result = await self._inner.run(cypher(name), parameters)
         await result.consume()
-        self._patience.renew()
+        self._patience.answered()
 
 
 class Patience:
-    """How long a transaction waits for the server: each statement, and the commit, has `seconds` of its own."""
+    """How long a transaction waits for the server: each statement, and the commit, has `seconds` of its own.
 
-    def __init__(self, seconds: float) -> None:
+    `tell` is called whenever the server answered a statement.
+    """
+
+    def __init__(self, seconds: float, tell: Callable[[], None] | None = None) -> None:
         self._seconds = seconds
+        self._tell = tell
         self._scope = anyio.CancelScope()
 
     def renew(self) -> None:
         self._scope.deadline = anyio.current_time() + self._seconds
+
+    def answered(self) -> None:
+        self.renew()
+        if self._tell is not None:
+            self._tell()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -102,9 +115,54 @@ class _Rollback(Exception):
         self.value = value
 
 
+REFUSED = {
+    "DatabaseNotFound": ("Neo4j has no such database.", "Check NEO4J_DATABASE; create the database first."),
+    "CredentialsExpired": (
+        "The Neo4j user's password must be changed first.",
+        "Change it: ALTER CURRENT USER SET PASSWORD.",
+    ),
+    "AuthenticationRateLimit": (
+        "Neo4j refused the user name or password too often.",
+        "Wait a few seconds, and check NEO4J_USERNAME and NEO4J_PASSWORD.",
+    ),
+    "ReadOnly": (
+        "The database may only be read.",
+        "Take it out of server.databases.read_only, or name another in NEO4J_DATABASE.",
+    ),
+    "Bookmark": ("The database is not the one of a moment ago.", "It was replaced meanwhile; try again."),
+    "Security": ("Neo4j refused.", "Check the Neo4j user's rights."),
+    "TransactionTimedOut": (
+        "Neo4j ended the transaction.",
+        "Raise the server's db.transaction.timeout, or write less at once.",
+    ),
+    "Memory": ("Neo4j has too little memory for this.", "Write less at once, or give the server more memory."),
+    "DatabaseError": (
+        "Neo4j failed.",
+        "See Neo4j's log. If its disk is full, free some space and restart it: tracegraph down, tracegraph up.",
+    ),
+    "DatabaseUnavailable": (
+        "Neo4j runs, but its database does not.",
+        "See Neo4j's log. If its disk is full, free some space and restart it: tracegraph down, tracegraph up.",
+    ),
+}
+"""What Neo4j's codes mean to a user, by a part of the code: the message, and what to do."""
+SEND_AGAIN = (
+    "Check that Neo4j is up: tracegraph status. Send a batch again with the same batch_id: nothing is written twice."
+)
+OURS = ("ClientError.Statement", "ConstraintValidationFailed")
+"""Codes that no state of a server explains: they are faults of this program, and stay exceptions of the driver."""
+
+
+class _InTheWay(Exception):
+    """Another index or constraint has the name or the properties of one of the schema's, which the text names."""
+
+
 @contextmanager
-def server_faults() -> Iterator[None]:
-    """Turn the driver's errors into `unavailable`, without parameters or content."""
+def server_faults(unanswered: str | None = None) -> Iterator[None]:
+    """Turn the driver's errors into `unavailable`, without parameters or content.
+
+    `unanswered` is the hint when the server took something and did not say what came of it.
+    """
     from neo4j import exceptions
 
     try:
@@ -117,26 +175,36 @@ def server_faults() -> Iterator[None]:
         raise Unavailable(
             "The Neo4j user may not do this.", hint="Use a user that may read, write and create indexes."
         ) from None
-    except exceptions.ClientError as error:
-        if error.code and "DatabaseNotFound" in error.code:
-            raise Unavailable(
-                "Neo4j has no such database.", hint="Check NEO4J_DATABASE; create the database first."
-            ) from None
-        if error.code and "Security" in error.code:
-            raise Unavailable(f"Neo4j refused: {error.code}.", hint="Check the Neo4j user's rights.") from None
-        raise
-    except (
-        exceptions.ServiceUnavailable,
-        exceptions.SessionExpired,
-        exceptions.TransientError,
-        exceptions.DatabaseError,
-        exceptions.ConfigurationError,
-        exceptions.ConnectionAcquisitionTimeoutError,
-    ) as error:
-        name = getattr(error, "code", None) or type(error).__name__
-        raise Unavailable(f"Neo4j cannot be used now ({name}).") from None
-    except (TimeoutError, OSError) as error:
-        raise Unavailable(f"Neo4j did not answer ({type(error).__name__}).") from None
+    except exceptions.Neo4jError as error:
+        code = error.code or type(error).__name__
+        if any(part in code for part in OURS):
+            raise
+        for part, (message, hint) in REFUSED.items():
+            if part in code:
+                raise Unavailable(f"{message} ({code})", hint=hint) from None
+        raise Unavailable(f"Neo4j cannot be used now ({code}).") from None
+    except exceptions.IncompleteCommit:
+        raise Unavailable("The connection ended during a commit, which may be done or not.", hint=unanswered) from None
+    except exceptions.ConfigurationError as error:
+        raise Unavailable(
+            f"This is no server for tracegraph ({type(error).__name__}).",
+            hint=f"Check NEO4J_URI; Neo4j {LEAST} or newer is needed.",
+        ) from None
+    except exceptions.DriverError as error:
+        raise Unavailable(f"Neo4j cannot be used now ({type(error).__name__}).") from None
+    except (TimeoutError, OSError, EOFError) as error:
+        raise Unavailable(f"Neo4j did not answer ({type(error).__name__}).", hint=unanswered) from None
+
+
+def need_version(agent: str) -> None:
+    """Refuse what is not Neo4j or is too old, by the name that the server gives itself."""
+    found = re.match(r"Neo4j/v?(\d+)\.(\d+)", agent)
+    if not agent.startswith("Neo4j/") or (found and tuple(map(int, found.groups())) < OLDEST):
+        which = f"Neo4j {found[1]}.{found[2]}" if found else "not Neo4j"
+        raise Unavailable(
+            f"The server is {which}.",
+            hint=f"Neo4j {LEAST} or newer is needed: check NEO4J_URI; without it, the embedded one is used.",
+        )
 
 
 class Graph:
@@ -147,7 +215,7 @@ class Graph:
 
         self._driver = driver
         self._database = database
-        self._patience = patience
+        self.patience = patience
         self._invalidation: Invalidation | None = None
         self._lines: dict[str, Line] = {}
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
@@ -164,26 +232,38 @@ class Graph:
         )
 
     async def read(self, work: Callable[[Tx], Awaitable[T]], *, patience: float | None = None) -> T:
-        """Run `work` in a read transaction, again if the server asks for it."""
-        waits = Patience(patience or self._patience)
-        with server_faults(), waits.waiting():
-            async with self._session("READ") as session:
+        """Run `work` in a read transaction, again if the server asks for it or the connection ends."""
+        with server_faults():
+            return await self._run("READ", work, Patience(patience or self.patience), again=True)
 
-                async def attempt(inner: AsyncManagedTransaction) -> T:
-                    return await work(Tx(inner, waits))
+    async def write(
+        self, work: Callable[[Tx], Awaitable[T]], *, again: bool = False, tell: Callable[[], None] | None = None
+    ) -> T:
+        """Run `work` in a write transaction and commit it, again if the server asks for it.
 
-                return await session.execute_read(attempt)
+        `again`: also when the connection ended during the commit; then `work` must know what it wrote before. `tell`
+        is called whenever the server answered.
+        """
+        with server_faults(SEND_AGAIN):
+            return await self._run("WRITE", work, Patience(self.patience, tell), again=again)
 
-    async def write(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `work` in a write transaction and commit it, again if the server asks for it."""
-        waits = Patience(self._patience)
-        with server_faults(), waits.waiting():
-            async with self._session("WRITE") as session:
+    async def _run(
+        self, access: Literal["READ", "WRITE"], work: Callable[[Tx], Awaitable[T]], patience: Patience, *, again: bool
+    ) -> T:
+        from neo4j.exceptions import IncompleteCommit
 
-                async def attempt(inner: AsyncManagedTransaction) -> T:
-                    return await work(Tx(inner, waits))
+        async def attempt(inner: AsyncManagedTransaction) -> T:
+            return await work(Tx(inner, patience))
 
-                return await session.execute_write(attempt)
+        with patience.waiting():
+            async with self._session(access) as session:
+                run = session.execute_read if access == "READ" else session.execute_write
+                try:
+                    return await run(attempt)
+                except IncompleteCommit:  # the one fault that the driver leaves to us
+                    if not again:
+                        raise
+                return await run(attempt)
 
     async def under_lock(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Run `work`, which takes a lock, in a transaction that is rolled back: nothing is written."""
@@ -196,11 +276,11 @@ class Graph:
         except _Rollback as done:
             return cast(T, done.value)
 
-    async def answers(self) -> None:
-        """Connect once, without retries; `unavailable` when that fails."""
-        with server_faults(), anyio.fail_after(self._patience):
+    async def answers(self) -> str:
+        """Connect once, without retries, and give the server's name and version; `unavailable` when that fails."""
+        with server_faults(), anyio.fail_after(self.patience):
             try:
-                await self._driver.verify_connectivity()
+                return (await self._driver.get_server_info()).agent
             except ValueError:  # of the name resolution; it repeats the address
                 raise Unavailable("The server's address has no meaning.", hint="Check NEO4J_URI.") from None
 
@@ -215,7 +295,7 @@ class Graph:
 
     async def ready(self) -> None:
         """Connect, and bring the schema to this version; safe by several processes at once."""
-        await self.answers()
+        need_version(await self.answers())
         found = await self.schema()
         if found > SCHEMA_VERSION:
             raise Unavailable(
@@ -226,19 +306,51 @@ class Graph:
             return
         names = sorted(path.stem for path in (cypher_folder() / "schema").glob("*.cypher") if path.stem[:3].isdigit())
 
-        async def apply(tx: Tx) -> None:
-            for name in names:
-                await tx.run(f"schema/{name}")
-
         async def settle(tx: Tx) -> None:
             await tx.run("schema/await")
 
         async def mark(tx: Tx) -> None:
             await tx.run("schema/mark", version=SCHEMA_VERSION)
 
-        await self.write(apply)
+        await self._apply(names)
         await self.read(settle, patience=INDEX_SECONDS)
-        await self.write(mark)
+        await self.write(mark, again=True)
+
+    async def _apply(self, names: Sequence[str]) -> None:
+        """Make what is not there, in one transaction."""
+        from neo4j.exceptions import ClientError
+
+        async def apply(tx: Tx) -> None:
+            for name in names:
+                try:
+                    await tx.run(f"schema/{name}")
+                except ClientError as error:
+                    if "AlreadyExists" in (error.code or ""):
+                        raise _InTheWay(name) from None
+                    raise
+
+        for _ in range(3):
+            try:
+                return await self.write(apply, again=True)
+            except _InTheWay as found:
+                name = found
+                await self._clear(names)
+        raise Unavailable(
+            f"An index or a constraint that is not tracegraph's stands in the way of cypher/schema/{name}.cypher.",
+            hint="Drop it, or use a database of its own.",
+        )
+
+    async def _clear(self, names: Sequence[str]) -> None:
+        """Drop what a server that was killed within a set-up left of its constraints; what another makes now stays."""
+        found = [re.search(r"CONSTRAINT (tracegraph_\w+)", cypher(f"schema/{name}")) for name in names]
+        constraints = [one[1] for one in found if one]
+
+        async def drop(tx: Tx, index: str) -> None:
+            await tx.run("schema/drop", index=index)
+
+        for row in await self.read(lambda tx: tx.rows("schema/leftover", names=constraints)):
+            with suppress(Unavailable):  # it belongs to a constraint by now
+                await self.write(partial(drop, index=row["name"]))
 
     async def workspace(
         self,
@@ -328,19 +440,22 @@ async def reach(
     username = username or os.environ.get("NEO4J_USERNAME") or "neo4j"
     password = password or os.environ.get("NEO4J_PASSWORD")
     database = database or os.environ.get("NEO4J_DATABASE")
+    retry = min(RETRY_SECONDS, patience / 2)  # so that the driver says what is wrong before patience ends
     try:
         for text in (uri, username, password or "", database or ""):
             text.encode()
         if "@" in uri:
             raise ValueError("a user or a password in the address")
+        if (database or "").lower() == "system":
+            raise Unavailable("The database `system` holds nobody's data.", hint="Check NEO4J_DATABASE.")
         driver = AsyncGraphDatabase.driver(
             uri,
             auth=(username, password) if password else None,
             notifications_min_severity="OFF",
             telemetry_disabled=True,
             connection_timeout=5.0,
-            connection_acquisition_timeout=RETRY_SECONDS,
-            max_transaction_retry_time=RETRY_SECONDS,
+            connection_acquisition_timeout=retry,
+            max_transaction_retry_time=retry,
             user_agent="tracegraph",
         )
     except (exceptions.ConfigurationError, ValueError, TypeError, AttributeError):

@@ -161,7 +161,7 @@ async def _begin(graph: Graph, header: Header) -> None:
         if row is None or row["owner"] != header.owner:
             raise TracegraphError(f"The workspace {header.workspace!r} belongs to another owner.", code="conflict")
 
-    await graph.write(work)
+    await graph.write(work, again=True)
 
 
 async def _write(graph: Graph, workspace: str, batches: Sequence[Batch]) -> int:
@@ -191,7 +191,7 @@ async def _write(graph: Graph, workspace: str, batches: Sequence[Batch]) -> int:
             at, previous, written = batch.number, batch.epoch["digest"], written + 1
         return written
 
-    return await graph.write(work)
+    return await graph.write(work, again=True)
 
 
 async def _items(tx: Tx, workspace: str, records: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -349,7 +349,7 @@ async def _write_cycles(graph: Graph, workspace: str, lines: Sequence[CycleLine]
             await tx.run("moving/opened", workspace=workspace, opened=opened)
         return len(fresh)
 
-    return await graph.write(work)
+    return await graph.write(work, again=True)
 
 
 async def _keep(graph: Graph, workspace: str, lines: Sequence[KeptItem | KeptWorkspace]) -> None:
@@ -361,7 +361,7 @@ async def _keep(graph: Graph, workspace: str, lines: Sequence[KeptItem | KeptWor
             if isinstance(line, KeptWorkspace):
                 await tx.run("moving/keep_workspace", workspace=workspace, **line.model_dump(exclude={"kept"}))
 
-    await graph.write(work)
+    await graph.write(work, again=True)
 
 
 def _undated(row: Mapping[str, Any], times: tuple[str, ...]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ async def open_workspace(
             digest=None if owner is None else workspace_digest(id, owner, first, now),
         )
 
-    row = await graph.write(work)
+    row = await graph.write(work, again=True)
     if row is None:
         raise TracegraphError(f"There is no workspace {id!r}.", code="unknown_item", hint="Give an owner to create it.")
     if owner is not None and row["owner"] != owner:

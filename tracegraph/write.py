@@ -17,7 +17,7 @@ import anyio
 from tracegraph import telemetry
 from tracegraph.acts import Check, Moment, References, Rows, epoch_digest, fail, references, resolve
 from tracegraph.errors import TracegraphError
-from tracegraph.graph import Graph, Tx
+from tracegraph.graph import SEND_AGAIN, Graph, Patience, Tx, server_faults
 from tracegraph.model import Act, Committed, Item, Limits, Policy, digest, instant, new_id
 
 TOGETHER = 64
@@ -62,11 +62,12 @@ async def commit(
         now=now,
         request=digest(asked),
         ids=references(acts),
+        patience=Patience(graph.patience),
     )
     return await graph.line(workspace).commit(graph, workspace, batch)
 
 
-@dataclass
+@dataclass(eq=False)
 class Batch:
     """One call's acts, while they wait for the lock."""
 
@@ -78,7 +79,11 @@ class Batch:
     now: int
     request: str
     ids: References
+    patience: Patience
+    """How long it waits in line for the server to answer those before it."""
     outcome: Committed | Exception | None = None
+    laid_out: bool = False
+    """Whether it was written in a transaction of this call, whose commit may have been lost sight of."""
 
     def by(self, owner: str) -> str:
         return owner if self.author is None else self.author
@@ -91,6 +96,8 @@ class Line:
     """The batches of one workspace that wait in this process: the first in line writes the ones behind it too.
 
     Each keeps its own epoch, author, checks and outcome; what they share is the lock, the round trips and the commit.
+    A batch waits in line for as long as the server answers those before it: after the connection's patience without an
+    answer it is given up, so that a dead server is not waited for by each in turn.
     """
 
     def __init__(self) -> None:
@@ -100,9 +107,13 @@ class Line:
     async def commit(self, graph: Graph, workspace: str, batch: Batch) -> Committed:
         self._waiting.append(batch)
         try:
-            async with self._turn:
+            with server_faults(SEND_AGAIN), batch.patience.waiting():
+                await self._turn.acquire()
+            try:
                 if batch.outcome is None:  # it is the first in line: the turn is given in order
                     await self._write(graph, workspace)
+            finally:
+                self._turn.release()
         finally:
             if batch.outcome is None:
                 self._waiting.remove(batch)
@@ -119,16 +130,21 @@ class Line:
 
         outcomes: Sequence[Committed | Exception]
         try:
-            outcomes = await graph.write(work)
+            outcomes = await graph.write(work, again=True, tell=self._moves)
         except Exception as fault:
             outcomes = [fault] * len(group)
         for one, outcome in zip(group, outcomes, strict=True):
             one.outcome = outcome
-            self._waiting.remove(one)
+            if one in self._waiting:  # else its caller gave up meanwhile
+                self._waiting.remove(one)
             if isinstance(outcome, Exception):
                 telemetry.refused(workspace, outcome)
             elif not outcome.repeated:
                 telemetry.wrote(workspace, len(one.acts), outcome.epoch)
+
+    def _moves(self) -> None:
+        for one in self._waiting:
+            one.patience.renew()
 
     def _group(self) -> list[Batch]:
         """The first in line, and those behind it that only record items and neither give nor name its ids."""
@@ -180,12 +196,13 @@ async def _write(tx: Tx, workspace: str, group: Sequence[Batch]) -> list[Committ
                 if before["request"] != batch.request or before["author"] != by:
                     number = before["number"]
                     fail("conflict", f"The batch_id {batch.id!r} was used at epoch {number} for another batch.")
-                outcomes.append(_committed(workspace, before, repeated=True))
+                outcomes.append(_committed(workspace, before, repeated=not batch.laid_out))
                 continue
             rows = await Check(tx, moment, batch.each(owner), batch.acts, batch.ids, found).rows()
         except TracegraphError as refusal:
             outcomes.append(refusal)
             continue
+        batch.laid_out = True
         epoch = _epoch(batch, by, moment, rows)
         parts.append(Part(moment, by, rows, epoch))
         outcomes.append(_committed(workspace, epoch))

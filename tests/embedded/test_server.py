@@ -158,7 +158,7 @@ def test_state_that_names_a_foreign_process_is_stale_and_never_signalled(tmp_pat
         state = {
             "version": "2026.09.0",
             "pid": sleeper.pid,
-            "created": psutil.Process(sleeper.pid).create_time(),
+            "created": process.began(psutil.Process(sleeper.pid)),
             "bolt_port": 7687,
             "http_port": 7474,
         }
@@ -170,6 +170,25 @@ def test_state_that_names_a_foreign_process_is_stale_and_never_signalled(tmp_pat
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_server_is_still_known_after_the_clock_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """A start that doesn't know it would end it, under everybody who works with it."""
+    arguments = f"@{tmp_path / 'run' / 'server.args'}"
+    running = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", arguments])  # noqa: S603
+    try:
+        process.write_state(tmp_path, process.Running(psutil.Process(running.pid), "2026.09.0", 7687, 7474))
+        booted = psutil.boot_time() + hours * 3600  # what the system says of its start moves with the clock
+        monkeypatch.setattr("psutil._psplatform.boot_time", lambda: booted)
+        found = process.find(tmp_path)
+        assert found is not None
+        assert found.process.pid == running.pid
+    finally:
+        running.kill()
+        running.wait()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"pid": "x"}'])

@@ -334,7 +334,10 @@ async def _conclude(
         "authorized_epoch": pinned.clocks.latest,
     }
 
+    sent = False
+
     async def work(tx: Tx) -> None:
+        nonlocal sent
         here = await pin(
             tx,
             workspace,
@@ -343,6 +346,9 @@ async def _conclude(
             task=asked.task,
             now=pinned.clocks.now,
         )
+        if sent and await tx.row("admission/cycle", workspace=workspace, cycle=cycle):
+            return  # the connection ended while it was committed
+        sent = True
         if asked.ticket is not None:
             _check_unused(asked.ticket, here)
             checkpoint: str | None = asked.ticket.checkpoint
@@ -360,7 +366,7 @@ async def _conclude(
         )
 
     with stage("record"):
-        await graph.write(work)
+        await graph.write(work, again=True)
     valid_at = instant(pinned.clocks.valid_at)
     assert valid_at is not None
     visible = {id: one for id, one in decided.pool.items() if one.readable()}

@@ -1,0 +1,23 @@
+"""One server of these tests' own, which they may kill: the run's server is never touched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.faults.servers import Own
+from tracegraph.embedded import process
+
+
+@pytest.fixture(scope="package")
+async def own(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Own]:
+    """Begins with an empty store; what a test leaves is there for the next."""
+    made = Own(tmp_path_factory.mktemp("own") / "home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "JVM", (*process.JVM, *process.BRIEF))  # it never gets old
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.stop()
