@@ -85,10 +85,7 @@ def test_the_commands_run_in_the_order_they_are_read(tmp_path: Path, environment
     for scenario in blocks("yaml"):
         (tmp_path / "hotel.trace.yaml").write_text(scenario, encoding="utf-8")
     lines = [
-        line
-        for block in blocks("console")
-        for line in block.splitlines()
-        if line and not line.startswith(NOT_RUN_HERE)
+        line for block in blocks("console") for line in block.splitlines() if line and not line.startswith(NOT_RUN_HERE)
     ]
     printed = run("\n".join(lines), tmp_path, environment)
     assert "premise_invalid" in printed or "premise" in printed

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
@@ -106,13 +106,6 @@ class Patience:
         """Raises TimeoutError when the server took too long."""
         with anyio.fail_after(self._seconds) as self._scope:
             yield
-
-
-class _Rollback(Exception):
-    """Leaves a transaction without committing it, carrying what was read."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 REFUSED = {
@@ -266,15 +259,11 @@ class Graph:
                 return await run(attempt)
 
     async def under_lock(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `work`, which takes a lock, in a transaction that is rolled back: nothing is written."""
+        """Run `work`, which takes a lock and changes nothing.
 
-        async def attempt(tx: Tx) -> T:
-            raise _Rollback(await work(tx))
-
-        try:
-            return await self.write(attempt)
-        except _Rollback as done:
-            return cast(T, done.value)
+        The commit leaves a bookmark, by which the reads that follow see what it saw on any server of a cluster.
+        """
+        return await self.write(work, again=True)
 
     async def answers(self) -> str:
         """Connect once, without retries, and give the server's name and version; `unavailable` when that fails."""

@@ -1,6 +1,6 @@
 // Where a return stands: the latest epoch, this moment and the policy, taken under the workspace's write lock; whether
 // the principal is known and holds the role now; the departure that a ticket or a join refers to, and whether it is
-// still open; the epoch that a wall time stands for. Rolled back, it pins an epoch: whatever that epoch and the ones
+// still open; the epoch that a wall time stands for. Alone, it pins an epoch: whatever that epoch and the ones
 // before it wrote is then visible, which a read without the lock does not promise.
 // Parameters: $workspace, $principal, $role, $task, $now (microseconds), $checkpoint (null on a join), $known_at
 // (microseconds, or null).
