@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tracegraph import Graph, Item, Receipt, TracegraphError, Workspace
 from tracegraph.model import OPEN, instant, iso, micros, new_id, parse_instant
+from tracegraph.scenario_file import MalformedScenario, load
 from tracegraph.scenarios import forget
 from tracegraph.signing import Keys
 from tracegraph.workspace import open_workspace
@@ -146,11 +148,26 @@ def test_a_leap_second_written_as_60_is_refused_and_never_moved(text: str) -> No
     for entry in (
         parse_instant,
         lambda text: item("x", valid_from=text),
+        lambda text: item("x", valid_to=text),
+        lambda text: Receipt(uri="m", text="m", observed_at=text),
         lambda text: Item.model_validate_json(f'{{"scope": "s", "content": "c", "valid_from": "{text}"}}'),
     ):
         with pytest.raises((TracegraphError, ValueError)) as error:
             entry(text)
         assert getattr(error.value, "code", "invalid_record") == "invalid_record"
+
+
+def test_a_leap_second_in_a_scenario_is_a_malformed_file(tmp_path: Path) -> None:
+    file = tmp_path / "leap.trace.yaml"
+    for clock, valid in (
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+        ("2016-12-31T23:59:59Z", "2016-12-31T23:59:60Z"),
+    ):
+        record = f"{{id: a, scope: s, content: c, valid_from: {valid}}}"
+        file.write_text(f"scenario: leap\nclock: {clock}\nsteps:\n  - record: {record}\n")
+        with pytest.raises(MalformedScenario, match="is no instant") as error:
+            load(file)
+        assert error.value.line == (2 if clock.endswith("60Z") else 4)
 
 
 # --- a clock that jumps -------------------------------------------------------------------------------------------
@@ -181,6 +198,70 @@ async def test_a_clock_that_jumps_back_takes_no_one_back_before_a_grant_or_a_den
     clock.now -= timedelta(days=1)
     assert await ws.read(**WHO) == ()
     assert await ws.read(**WHO, as_of=NOON) == ()
+
+
+async def test_a_clock_that_jumps_back_at_every_look_decides_as_a_steady_one(ws: Workspace, clock: Clock) -> None:
+    """Within a return, too: between pinning its moment and recording what it decided."""
+
+    class Falling(Clock):
+        def __call__(self) -> datetime:
+            self.now -= timedelta(hours=1)
+            return self.now
+
+    ws._clock = Falling()
+    await ws.record(item("a", key="hotel"))
+    ticket = await ws.depart(**WHO)
+    await ws.record(item("b", key="hotel"))
+    await ws.record(item("c"))
+    result = await ws.admit(ticket, principal="P")
+    assert (result.decision, {one.id for one in result.items}) == ("admitted", {"b", "c"})
+    assert result.rejected == {"a": ("superseded",)}
+    assert (await ws.open_view(result.view or "", principal="P")).cycle_id == result.cycle_id
+    assert (await ws.replay(result.cycle_id)).equal
+    assert (await ws.verify()).intact
+
+
+async def test_two_machines_whose_clocks_are_an_hour_apart_write_one_history(
+    graph: Graph, ws: Workspace, clock: Clock
+) -> None:
+    slow = Workspace(graph, ws.id, clock=lambda: clock.now - timedelta(hours=1), keys=ws._keys)
+    moments = []
+    for number, at in enumerate((ws, slow, ws, slow)):
+        clock.now += timedelta(minutes=1)
+        moments.append((await at.record(item(f"i{number}", key="hotel"))).recorded_at)
+    assert moments == sorted(moments)
+    assert [one.id for one in await slow.read(**WHO)] == [one.id for one in await ws.read(**WHO)] == ["i3"]
+    ticket = await ws.depart(**WHO)
+    assert (await slow.admit(ticket, principal="P")).decision == "admitted"
+    joined = await ws.join(**WHO)
+    assert (await slow.open_view(joined.view or "", principal="P")).cycle_id == joined.cycle_id
+    assert [one.id for one in await slow.read(**WHO, known_at=moments[1])] == ["i1"]
+    assert (await ws.verify()).intact
+
+
+async def test_a_time_zone_that_changes_while_the_process_runs_changes_no_moment(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await open_workspace(graph, new_id("zone"), owner="lead", keys=Keys(tmp_path))
+    try:
+        await made.grant(role="r", principal="P", read=["s"])
+        before, moments = datetime.now(UTC), []
+        for zone in ("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu", "Etc/GMT+12"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            done = await made.record(item(zone.replace("/", "-")))
+            moments.append(done.recorded_at)
+            assert done.recorded_at.utcoffset() == timedelta(0)
+            joined = await made.join(**WHO)
+            assert (await made.open_view(joined.view or "", principal="P")).expires_at > done.recorded_at
+        moments = [before, *moments, datetime.now(UTC)]
+        assert moments == sorted(moments)
+        assert len(await made.read(**WHO)) == 4
+        assert (await made.verify()).intact
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+        await forget(graph, made.id)
 
 
 async def test_a_clock_in_another_time_zone_is_the_same_clock(ws: Workspace, clock: Clock) -> None:
