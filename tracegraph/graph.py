@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import anyio
 
@@ -106,6 +106,13 @@ class Patience:
         """Raises TimeoutError when the server took too long."""
         with anyio.fail_after(self._seconds) as self._scope:
             yield
+
+
+class _Rollback(Exception):
+    """Leaves a transaction without committing it, carrying what was read."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 REFUSED = {
@@ -203,11 +210,14 @@ def need_version(agent: str) -> None:
 class Graph:
     """A database that holds workspaces. Get one from `tracegraph.connect()`."""
 
-    def __init__(self, driver: AsyncDriver, database: str | None, *, patience: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, driver: AsyncDriver, database: str | None, *, routed: bool = False, patience: float = ANSWER_SECONDS
+    ) -> None:
         from neo4j import AsyncGraphDatabase
 
         self._driver = driver
         self._database = database
+        self._routed = routed
         self.patience = patience
         self._invalidation: Invalidation | None = None
         self._lines: dict[str, Line] = {}
@@ -259,11 +269,21 @@ class Graph:
                 return await run(attempt)
 
     async def under_lock(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `work`, which takes a lock and changes nothing.
+        """Run `work`, which takes a lock, in a transaction that changes nothing.
 
-        The commit leaves a bookmark, by which the reads that follow see what it saw on any server of a cluster.
+        It is rolled back. On a cluster it is committed: that leaves a bookmark, by which the reads that follow see
+        what it saw on any server.
         """
-        return await self.write(work, again=True)
+        if self._routed:
+            return await self.write(work, again=True)
+
+        async def attempt(tx: Tx) -> T:
+            raise _Rollback(await work(tx))
+
+        try:
+            return await self.write(attempt)
+        except _Rollback as done:
+            return cast(T, done.value)
 
     async def answers(self) -> str:
         """Connect once, without retries, and give the server's name and version; `unavailable` when that fails."""
@@ -452,7 +472,7 @@ async def reach(
             "The server's address, user, password or database cannot be used as given.",
             hint="NEO4J_URI is for example bolt://127.0.0.1:7687; user and password are given apart from it.",
         ) from None
-    graph = Graph(driver, database, patience=patience)
+    graph = Graph(driver, database, routed=uri.startswith("neo4j"), patience=patience)
     try:
         yield graph
     finally:
