@@ -12,6 +12,7 @@ with a hint. Importing this is cheap; `machine`, `jars` and `process` hold the p
     jars                    TRACEGRAPH_CACHE, else TRACEGRAPH_HOME/cache, else the user's cache directory
     TRACEGRAPH_MAVEN        a Maven repository to fetch from, else the user's Maven mirror, else Maven Central
     TRACEGRAPH_HEAP         the server's heap, 1g
+    TRACEGRAPH_TRUNCATE_LOG 1: start though the end of the transaction log cannot be read, and drop that end
 """
 
 from __future__ import annotations

@@ -49,6 +49,8 @@ SETTINGS = {
 }
 SETTINGS_2026 = {"server.fleet_discovery.enabled": "false"}  # 5.26 refuses to start on it
 
+TRUNCATE = "TRACEGRAPH_TRUNCATE_LOG"
+
 JVM = (
     "-XX:+UseG1GC",
     "-XX:-OmitStackTraceInFastThrow",
@@ -116,6 +118,8 @@ def configure(lock: Lock, home: Path, bolt: int, http: int) -> None:
         "server.http.listen_address": f"{HOST}:{http}",
         "server.http.advertised_address": f"{HOST}:{http}",
     }
+    if os.environ.get(TRUNCATE) == "1":
+        settings["internal.dbms.tx_log.fail_on_corrupted_log_files"] = "false"
     text = "# Written anew at every start by tracegraph.embedded.\n"
     text += "".join(f"{name}={value}\n" for name, value in settings.items())
     write(home / "conf" / "neo4j.conf", text)
@@ -213,7 +217,7 @@ def await_ready(home: Path, running: Running, timeout: float) -> None:
     """Until our own process listens on the port, answers a handshake, takes the password, and serves HTTP."""
     import psutil
 
-    deadline, logged_in = time.monotonic() + timeout, False
+    deadline, logged_in, told = time.monotonic() + timeout, False, _log_size(home)
     while time.monotonic() < deadline:
         if not _alive(running.process):
             _report_death(home, running)
@@ -223,6 +227,12 @@ def await_ready(home: Path, running: Running, timeout: float) -> None:
             listening = set()
         if running.bolt_port in listening and not logged_in and _handshake(running.bolt_port):
             logged_in = _login(home, running)
+            if not logged_in and _cannot_recover(home, told):
+                raise Unavailable(
+                    "Neo4j cannot read the end of its transaction log, as after a full disk.",
+                    hint=f"Restore a backup; or set {TRUNCATE}=1 for one start, which drops that end: after a full "
+                    "disk it is the write that failed, and nothing that was acknowledged.",
+                )
         if logged_in and running.http_port in listening:
             (home / "data" / "dbms" / "auth.ini").unlink(missing_ok=True)
             return
@@ -234,19 +244,23 @@ def await_ready(home: Path, running: Running, timeout: float) -> None:
 
 
 def _login(home: Path, running: Running) -> bool:
-    """Whether the password works and the default database takes a transaction."""
+    """Whether the password works and the default database answers: a transaction alone begins without it."""
     from neo4j import GraphDatabase
     from neo4j.exceptions import AuthError, DriverError, Neo4jError
+
+    from tracegraph.graph import cypher
 
     server = as_server(home, running)
     auth = (server.username, server.password)
     try:
         with (
-            GraphDatabase.driver(server.bolt_uri, auth=auth, connection_timeout=5) as driver,
+            GraphDatabase.driver(
+                server.bolt_uri, auth=auth, connection_timeout=5, notifications_min_severity="OFF"
+            ) as driver,
             driver.session() as session,
             session.begin_transaction() as transaction,
         ):
-            transaction.commit()
+            transaction.run(cypher("schema/version")).consume()
     except AuthError as error:
         raise Unavailable(
             f"Neo4j does not take the password in {server.password_file}.",
@@ -255,6 +269,22 @@ def _login(home: Path, running: Running) -> bool:
     except (DriverError, Neo4jError):
         return False
     return True
+
+
+def _log_size(home: Path) -> int:
+    with suppress(OSError):
+        return (home / "logs" / "debug.log").stat().st_size
+    return 0
+
+
+def _cannot_recover(home: Path, told: int) -> bool:
+    """Whether Neo4j has said so since its log had this size, or in a log begun since."""
+    try:
+        with (home / "logs" / "debug.log").open("rb") as log:
+            log.seek(told if told <= log.seek(0, os.SEEK_END) else 0)
+            return b"recovery not possible" in log.read()
+    except OSError:
+        return False
 
 
 def _report_death(home: Path, running: Running) -> None:
