@@ -66,6 +66,28 @@ async def cycle(graph: Graph, workspace: str, cycle_id: str) -> CycleReport:
     )
 
 
+class Returned(Model):
+    """One return in a list of them."""
+
+    cycle_id: str
+    principal: str
+    role: str
+    task: str
+    decision: Literal["admitted", "blocked", "reset", "refused"]
+    preview: bool
+    at: datetime
+    admitted: bool
+    """Whether its view shows the item that was asked about."""
+    reasons: tuple[str, ...]
+    """Why that item was kept out."""
+
+
+async def returns(graph: Graph, workspace: str, *, item: str | None, limit: int) -> tuple[Returned, ...]:
+    """The latest returns, or those that had an item before them; the newest first."""
+    rows = await _rows(graph, "audit/returns", workspace=workspace, item=item, limit=limit)
+    return tuple(Returned(**row) for row in rows)
+
+
 class Need(Model):
     """A dependency that an obligation requires; `covered` by what was selected. `supporters` are items of the pool."""
 

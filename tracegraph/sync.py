@@ -65,6 +65,7 @@ class Workspace:
     sweep = _blocking(core_workspace.Workspace.sweep)
     sweep_plan = _blocking(core_workspace.Workspace.sweep_plan)
     sweep_batch = _blocking(core_workspace.Workspace.sweep_batch)
+    returns = _blocking(core_workspace.Workspace.returns)
     cycle = _blocking(core_workspace.Workspace.cycle)
     why = _blocking(core_workspace.Workspace.why)
     history = _blocking(core_workspace.Workspace.history)

@@ -13,7 +13,7 @@ from tracegraph.admission.decision import Asked, decide
 from tracegraph.admission.private import Experience, recall
 from tracegraph.admission.reading import read
 from tracegraph.admission.view import View, open_view, pin_view, read_view
-from tracegraph.audit import CycleReport, Exposure, Version, Why
+from tracegraph.audit import CycleReport, Exposure, Returned, Version, Why
 from tracegraph.chain import Verification, verify
 from tracegraph.departure import depart, read_ticket
 from tracegraph.errors import TracegraphError, Unavailable
@@ -28,6 +28,7 @@ from tracegraph.model import (
     Grant,
     Id,
     Item,
+    Limits,
     Model,
     Note,
     Obligation,
@@ -488,6 +489,13 @@ class Workspace:
         return await recall(self.graph, self.id, claims, query=query, now=self._moment())
 
     # --- audit ---
+
+    async def returns(self, item: str | None = None, *, limit: int = 50) -> tuple[Returned, ...]:
+        """The latest returns, the newest first; with `item`, those that had it before them, and what came of it."""
+        Arguments(item=item)
+        if not 1 <= limit <= Limits.batch:
+            raise TracegraphError(f"limit is {limit}; it is 1 to {Limits.batch}.", code="invalid_record")
+        return await audit.returns(self.graph, self.id, item=item, limit=limit)
 
     async def cycle(self, cycle_id: str) -> CycleReport:
         """One recorded return with every reason, those its caller was not told included."""

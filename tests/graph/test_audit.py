@@ -496,6 +496,7 @@ EXPECTED: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "audit/exposure": lambda rows: rows[0]["item"]["id"] == "h0" and rows[0]["since"][0]["by"] == "h1",
     "audit/history": lambda rows: [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["valid_to"] is None,
     "audit/inputs": lambda rows: rows[0]["held"] and rows[0]["known_principal"],
+    "audit/returns": lambda rows: [row["decision"] for row in rows] == ["admitted", "blocked"],
     "audit/verdicts": lambda rows: [row["quote"] for row in rows] == ["booked Riverside"],
     "audit/why": lambda rows: rows[0]["item"]["id"] == "p0" and rows[0]["outcome"] == "rejected",
     # drawn: each row holds what Browser draws
@@ -973,3 +974,14 @@ async def test_the_first_break_is_the_earliest_epochs(graph: Graph, logged: Logg
     )
     assert found.broken is not None
     assert (found.broken.epoch, found.broken.record) == (4, "item c")
+
+
+async def test_returns_are_listed_newest_first_and_by_what_was_before_them(travel: Travel) -> None:
+    found = await travel.ws.returns("p0")
+    assert [(one.cycle_id, one.decision) for one in found][-1] == (travel.blocked.cycle_id, "blocked")
+    assert found[-1].reasons == ("invalidated",)
+    assert not found[-1].admitted
+    assert await travel.ws.returns("nothing") == ()
+    assert await travel.ws.returns(limit=1) == (await travel.ws.returns())[:1]
+    with pytest.raises(TracegraphError, match="limit is 0"):
+        await travel.ws.returns(limit=0)

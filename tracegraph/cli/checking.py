@@ -25,7 +25,7 @@ from tracegraph.cli import (
 )
 
 if TYPE_CHECKING:
-    from tracegraph.audit import CycleReport
+    from tracegraph.audit import CycleReport, Returned
     from tracegraph.chain import Verification
     from tracegraph.model import Pairs
     from tracegraph.workspace import Workspace
@@ -63,6 +63,28 @@ def why(
 
         _write(html, why_page(found))
     show(found, as_json, render_why(found))
+
+
+@app.command(rich_help_panel=AUDIT)
+def returns(
+    item: Annotated[str | None, typer.Argument(help="Only returns that had this item before them.")] = None,
+    workspace: Name = "",
+    limit: Annotated[int, typer.Option(help="How many, the newest first.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the returns, and with an item what came of it: where to find the cycle that `why` asks for.
+
+    Example: tracegraph returns p0 -w trip
+    """
+    found = on(workspace, lambda ws: ws.returns(item, limit=limit))
+
+    def told(one: Returned) -> str:
+        came = "admitted" if one.admitted else ", ".join(one.reasons) or "left out"
+        line = f"{one.at.isoformat(timespec='seconds')}  {one.cycle_id}  {one.decision}"
+        line += f"{' (preview)' if one.preview else ''}  {one.principal} as {one.role} for {one.task}"
+        return f"{line}  {item}: {came}" if item else line
+
+    show(found, as_json, [told(one) for one in found] or ["no returns"])
 
 
 @app.command("cycle", rich_help_panel=AUDIT)
