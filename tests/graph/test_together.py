@@ -27,9 +27,9 @@ class Counted:
         self.writes = 0
         write = graph.write
 
-        async def counted(work: Any) -> Any:
+        async def counted(work: Any, **options: Any) -> Any:
             self.writes += 1
-            return await write(work)
+            return await write(work, **options)
 
         monkeypatch.setattr(graph, "write", counted)
 
