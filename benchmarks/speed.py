@@ -3,8 +3,8 @@
     make bench                    # stores of 10,000 and 100,000 items
     make bench BENCH="--large"    # and 1,000,000
 
-One process, one embedded server of its own folder, interleaved rounds, medians. Writes benchmarks/speed.json.
-Speed is a ratio within one run and is asserted nowhere.
+One process, one embedded server of its own folder, interleaved rounds, medians. Writes benchmarks/speed.json, and shows
+the three queries of an admission that touch most of the store. Speed is a ratio within one run and is asserted nowhere.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import tracegraph
 from tracegraph import Frontier, Item, Obligation, Receipt
 from tracegraph.admission import gates
 from tracegraph.admission.cover import cover
-from tracegraph.graph import Graph
+from tracegraph.graph import Graph, Tx, cypher
 from tracegraph.model import Policy, new_id
 from tracegraph.workspace import Workspace
 
@@ -120,6 +121,7 @@ async def measure(sizes: list[int], rounds: int) -> dict[str, Any]:
             await graph._driver.execute_query("RETURN 1")
 
         # --- admissions ---
+        out["first admission after a cold start, s"] = await _first(graph)
         runs = Rounds()
         runs.add("RETURN 1", bare)
         for pool in (50, 500, 5_000):
@@ -127,7 +129,9 @@ async def measure(sizes: list[int], rounds: int) -> dict[str, Any]:
             runs.add(f"admit, pool {pool}", *await returning(ws, pool, "t"))
         for size in sizes:
             ws = await prepared(graph, f"store{size}")
+            before = _stored()
             out[f"items/s, batches of 1,000, store of {size}"] = await fill(ws, size, "other")
+            out[f"bytes of store an item, store of {size}"] = (_stored() - before) / size
             runs.add(f"admit, pool 500, store of {size}", *await returning(ws, 500, "t"))
             runs.add(f"join, pool 500, store of {size}", _join(ws, "t"))
         for depth in (10, 100):
@@ -155,10 +159,12 @@ async def measure(sizes: list[int], rounds: int) -> dict[str, Any]:
         for name in runs.cases:
             out[name] = {"ms": runs.median(name) * 1e3, "R": runs.median(name) / base}
 
+        out["dearest queries of an admission, pool 500"] = await _dearest(graph)
+
         # --- concurrent recorders ---
         for writers in (1, 4, 16, 64):
             crowd = await prepared(graph, f"writers{writers}")
-            count = 192 // writers
+            count = max(192 // writers, 8)
 
             async def one(ws: Workspace = crowd, count: int = count) -> None:
                 for _ in range(count):
@@ -166,13 +172,66 @@ async def measure(sizes: list[int], rounds: int) -> dict[str, Any]:
 
             begun = time.perf_counter()
             await asyncio.gather(*(one() for _ in range(writers)))
-            out[f"{writers} concurrent recorders, items/s"] = count * writers / (time.perf_counter() - begun)
+            taken = time.perf_counter() - begun
+            out[f"{writers} concurrent recorders, items/s"] = count * writers / taken
+            out[f"{writers} concurrent recorders, items a RETURN 1"] = count * writers / taken * base
     out["cover, 5,000 items x 500 dependencies, ms"] = _cover()
     out["import tracegraph, s"] = _command("import tracegraph")
     out["tracegraph --help, s"] = _command(
         "import sys; sys.argv = ['tracegraph', '--help']; from tracegraph.cli import main; main()"
     )
     return out
+
+
+async def _first(graph: Graph) -> float:
+    ws = await prepared(graph, "first")
+    ticket = await ws.depart(principal="p", role="r", task="t")
+    begun = time.perf_counter()
+    await ws.admit(ticket, principal="p")
+    return time.perf_counter() - begun
+
+
+def _stored() -> int:
+    """Bytes of the store, without its transaction logs."""
+    home = Path(os.environ["TRACEGRAPH_HOME"])
+    return sum(path.stat().st_size for path in home.glob("*/data/databases/**/*") if path.is_file())
+
+
+async def _dearest(graph: Graph) -> list[dict[str, Any]]:
+    """The named queries of one return, profiled: hits in the store, rows and operators of the three dearest."""
+    ws = await prepared(graph, "profiled")
+    come_back, leave = await returning(ws, 500, "t")
+    await leave()
+    seen: list[dict[str, Any]] = []
+    rows, run = Tx.rows, Tx.run
+
+    async def profiled(self: Tx, name: str, **parameters: Any) -> list[dict[str, Any]]:
+        option, _, text = cypher(name).partition("\n")
+        result = await self._inner.run(f"{option} PROFILE\n{text}", parameters)
+        found = await result.data()
+        plan = (await result.consume()).profile
+        assert plan is not None
+        steps = list(_steps(plan))
+        top = sorted(steps, key=lambda step: -step[1])[:3]
+        seen.append({"query": name, "hits": sum(hits for _, hits in steps), "most": dict(top)})
+        return found
+
+    async def ran(self: Tx, name: str, **parameters: Any) -> None:
+        await profiled(self, name, **parameters)
+
+    Tx.rows, Tx.run = profiled, ran  # type: ignore[method-assign]
+    try:
+        await come_back()
+    finally:
+        Tx.rows, Tx.run = rows, run  # type: ignore[method-assign]
+    return sorted(seen, key=lambda one: -one["hits"])[:3]
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    details = str(plan["args"].get("Details", "")).split("\n")[0][:80]
+    yield f"{plan['operatorType'].partition('@')[0]} {details}", int(plan["args"].get("DbHits", 0))
+    for child in plan.get("children", ()):
+        yield from _steps(child)
 
 
 def _join(ws: Workspace, task: str) -> Work:
@@ -188,7 +247,7 @@ def _cover() -> float:
         )  # fmt: skip
 
     pool = {f"i{n}": item(n, "fact", [f"d{n * 7 % 500}", f"d{n * 13 % 500}", f"d{n % 500}"], []) for n in range(5_000)}
-    pool["o"] = item(9_999, "obligation", [], [(f"d{n}", n % 3 == 0) for n in range(500)])
+    pool["i9999"] = item(9_999, "obligation", [], [(f"d{n}", n % 3 == 0) for n in range(500)])
     policy = Policy(max_items=1_000, max_chars=10**6)
     times = []
     for _ in range(7):
@@ -214,8 +273,6 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", help="other store sizes")
     arguments = parser.parse_args()
     sizes = arguments.sizes or ([10_000, 100_000] + ([1_000_000] if arguments.large else []))
-    import os
-
     from tracegraph import embedded
 
     os.environ["TRACEGRAPH_CACHE"] = str(embedded.jar_dir().parent)
@@ -234,6 +291,10 @@ def main() -> None:
     for name, value in out.items():
         if isinstance(value, dict):
             table.add_row(name, f"{value['ms']:.1f} ms", f"{value['R']:.1f}")
+        elif isinstance(value, list):
+            for one in value:
+                most = "; ".join(f"{hits:,} {step}" for step, hits in one["most"].items())
+                table.add_row(name, f"{one['query']}: {one['hits']:,} hits ({most})", "")
         else:
             table.add_row(name, f"{value:,.2f}" if isinstance(value, float) else str(value), "")
     Console().print(table)

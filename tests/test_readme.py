@@ -1,4 +1,4 @@
-"""Every command and example of the README, run in order as a reader would."""
+"""Every command and example of the README and the page for teams, run in order as a reader would."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from tracegraph.scenarios import forget
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-NOT_RUN_HERE = ("make demo", "make test")
+TEAM = (ROOT / "docs" / "team.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README + TEAM, re.MULTILINE | re.DOTALL)
+MADE = ("make demo", "make test")
 """The suite itself, and the demo, which tests/test_demo.py runs; that make knows both is checked below."""
+NOT_RUN_HERE = (*MADE, "docker compose ", "export NEO4J_", "tracegraph up", "tracegraph down")
+"""tests/docker runs the compose file, tests/embedded the server."""
 
 
 def blocks(language: str) -> list[str]:
@@ -63,7 +66,7 @@ def environment(neo4j: dict[str, str], tmp_path: Path) -> dict[str, str]:
 
 def test_the_first_two_commands_are_targets_of_make() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {command.split()[1] for command in NOT_RUN_HERE} <= set(targets)
+    assert {command.split()[1] for command in MADE} <= set(targets)
 
 
 def test_the_python_example_admits_the_new_hotel_and_says_why_the_old_one_is_out(
@@ -82,10 +85,7 @@ def test_the_commands_run_in_the_order_they_are_read(tmp_path: Path, environment
     for scenario in blocks("yaml"):
         (tmp_path / "hotel.trace.yaml").write_text(scenario, encoding="utf-8")
     lines = [
-        line
-        for block in blocks("console")
-        for line in block.splitlines()
-        if line and not line.startswith(NOT_RUN_HERE) and line not in ("tracegraph up", "tracegraph down")
+        line for block in blocks("console") for line in block.splitlines() if line and not line.startswith(NOT_RUN_HERE)
     ]
     printed = run("\n".join(lines), tmp_path, environment)
     assert "premise_invalid" in printed or "premise" in printed

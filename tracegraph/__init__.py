@@ -48,6 +48,10 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that importing the package loads neither driver nor models."""
     if name not in __all__:

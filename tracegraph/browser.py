@@ -50,7 +50,7 @@ def _question(file: Path) -> Question:
     return Question(name=file.stem, title=lines[0].removeprefix("// "), parameters=tuple(names), file=file)
 
 
-def parameters(**given: str | None) -> str:
+def parameters(**given: str | int | None) -> str:
     """The command that tells Browser what the queries are to be about."""
     return f":params {json.dumps(given, ensure_ascii=False)}"
 

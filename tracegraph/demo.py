@@ -236,7 +236,7 @@ def _share(value: float) -> str:
     from fractions import Fraction
 
     share = Fraction(value).limit_denominator(1000)
-    return f"{share.numerator}/{share.denominator}"
+    return "all" if share == 1 else f"{share.numerator}/{share.denominator}"
 
 
 async def _confirm_and_return(ws: Workspace, story: Story, ticket: str) -> Result:

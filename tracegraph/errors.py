@@ -39,18 +39,18 @@ HINTS: dict[str, str] = {
     "role_not_held": "The owner grants a role with grant(principal=..., role=...).",
     "write_not_granted": "The owner grants a role write access with grant(role=..., write=[scope]).",
     "not_owner": "Only the workspace's owner may do this.",
-    "conflict": "Read the current state and decide anew; nothing was written.",
+    "conflict": "Read the current state and decide anew, with an id of its own for each record; nothing was written.",
     "limit_exceeded": "Make it smaller or split it; the limits are in tracegraph.model.Limits.",
     "policy_loosened": "A call may tighten the workspace's policy, never loosen it; the owner sets a new revision.",
     "not_absent": "Call depart first, or join to enter without a ticket.",
-    "invalid_ticket": "Use the ticket exactly as depart returned it, for the same principal.",
+    "invalid_ticket": "Use the ticket as depart returned it, its principal and its keys (TRACEGRAPH_KEYS); or join.",
     "ticket_consumed": "The ticket was used or replaced; call depart for a new one, or join without one.",
     "ticket_expired": "Call join to enter without a ticket.",
     "view_invalid": "Use the view exactly as it was issued, for the same principal, role and task.",
     "view_expired": "Return again to get a fresh view.",
     "view_stale": "The state changed after the view was signed; return again.",
     "erased": "The item was erased for good.",
-    "unavailable": "Check that Neo4j is up: tracegraph status.",
+    "unavailable": "See what is wrong: tracegraph doctor.",
 }
 
 

@@ -215,7 +215,7 @@ def _premise(premise: BrokenPremise) -> Iterator[str]:
             yield f"{_spoken(one.reason)} by {by}{words}"
         if plain and premise.by:
             yield f"and {', '.join(plain)}"
-    yield _path(premise.path, "RESTS_ON")
+    yield _path(premise.path, "DEPENDS_ON|DERIVED_FROM")
 
 
 def _compared(reason: str, wanted: str | None, got: str | None) -> str:

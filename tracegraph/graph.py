@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SCHEMA_VERSION = 2
+SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 OLDEST = (5, 26)
 """The oldest server that plans every query of `cypher/`."""
 LEAST = ".".join(map(str, OLDEST))
@@ -147,7 +148,7 @@ REFUSED = {
 }
 """What Neo4j's codes mean to a user, by a part of the code: the message, and what to do."""
 SEND_AGAIN = (
-    "Check that Neo4j is up: tracegraph status. Send a batch again with the same batch_id: nothing is written twice."
+    "See what is wrong: tracegraph doctor. Send a batch again with the same batch_id: nothing is written twice."
 )
 OURS = ("ClientError.Statement", "ConstraintValidationFailed")
 """Codes that no state of a server explains: they are faults of this program, and stay exceptions of the driver."""
@@ -210,11 +211,14 @@ def need_version(agent: str) -> None:
 class Graph:
     """A database that holds workspaces. Get one from `tracegraph.connect()`."""
 
-    def __init__(self, driver: AsyncDriver, database: str | None, *, patience: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, driver: AsyncDriver, database: str | None, *, routed: bool = False, patience: float = ANSWER_SECONDS
+    ) -> None:
         from neo4j import AsyncGraphDatabase
 
         self._driver = driver
         self._database = database
+        self._routed = routed
         self.patience = patience
         self._invalidation: Invalidation | None = None
         self._lines: dict[str, Line] = {}
@@ -266,7 +270,13 @@ class Graph:
                 return await run(attempt)
 
     async def under_lock(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `work`, which takes a lock, in a transaction that is rolled back: nothing is written."""
+        """Run `work`, which takes a lock, in a transaction that changes nothing.
+
+        It is rolled back. On a cluster it is committed: that leaves a bookmark, by which the reads that follow see
+        what it saw on any server.
+        """
+        if self._routed:
+            return await self.write(work, again=True)
 
         async def attempt(tx: Tx) -> T:
             raise _Rollback(await work(tx))
@@ -446,6 +456,8 @@ async def reach(
             text.encode()
         if "@" in uri:
             raise ValueError("a user or a password in the address")
+        if uri.partition("://")[0] not in SCHEMES:
+            raise ValueError("a scheme that is not Bolt's")
         if (database or "").lower() == "system":
             raise Unavailable("The database `system` holds nobody's data.", hint="Check NEO4J_DATABASE.")
         driver = AsyncGraphDatabase.driver(
@@ -461,9 +473,10 @@ async def reach(
     except (exceptions.ConfigurationError, ValueError, TypeError, AttributeError):
         raise Unavailable(  # without the driver's words: they repeat the address, and a password put into it
             "The server's address, user, password or database cannot be used as given.",
-            hint="NEO4J_URI is for example bolt://127.0.0.1:7687; user and password are given apart from it.",
+            hint=f"NEO4J_URI is for example bolt://127.0.0.1:7687. It begins with {', '.join(SCHEMES)}; user and "
+            "password are given apart from it.",
         ) from None
-    graph = Graph(driver, database, patience=patience)
+    graph = Graph(driver, database, routed=uri.startswith("neo4j"), patience=patience)
     try:
         yield graph
     finally:

@@ -128,8 +128,10 @@ def refusal(error: ValidationError, what: str) -> NoReturn:
         code = "naive_datetime"
     if first["type"] in ("string_too_long", "string_too_short", "too_long", "too_short"):
         code = "limit_exceeded"
-    where = ".".join(str(part) for part in first["loc"])
-    raise TracegraphError(f"{what}{'.' + where if where else ''}: {first['msg']}.", code=code) from None
+    where = ".".join((what, *(str(part) for part in first["loc"])))
+    if first["type"] in ("string_too_short", "too_short"):
+        raise TracegraphError(f"{where} is empty.", code=code, hint="Give at least one; nothing was written.") from None
+    raise TracegraphError(f"{where}: {first['msg']}.", code=code) from None
 
 
 class Model(BaseModel):

@@ -122,7 +122,11 @@ async def open_workspace(
 
     row = await graph.write(work, again=True)
     if row is None:
-        raise TracegraphError(f"There is no workspace {id!r}.", code="unknown_item", hint="Give an owner to create it.")
+        raise TracegraphError(
+            f"There is no workspace {id!r}.",
+            code="unknown_item",
+            hint="Check the name; with an owner it is created: tracegraph create NAME --owner OWNER.",
+        )
     if owner is not None and row["owner"] != owner:
         raise TracegraphError(f"The workspace {id!r} belongs to another owner.", code="conflict")
     return Workspace(graph, id, clock=tick, keys=keys or default_keys(), invalidation=invalidation)

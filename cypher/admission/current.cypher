@@ -2,12 +2,12 @@
 // Parameters: $workspace, $epoch, $valid_at (microseconds).
 RETURN COLLECT {
     MATCH (i:Identity {workspace: $workspace})
-    USING INDEX i:Identity(workspace, task, scope, kind, key)
+    USING INDEX SEEK i:Identity(workspace, task, scope, kind, key)
     WHERE i.task >= '' AND i.scope >= '' AND i.kind >= '' AND i.key >= ''
     WITH DISTINCT i.scope AS scope, i.kind AS kind, i.key AS key
     CALL (scope, kind, key) {
       OPTIONAL MATCH (r:WorkItem {workspace: $workspace, scope: scope, kind: kind, key: key})
-      USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+      USING INDEX SEEK r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
       WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.place >= 0
         AND r.valid_to > r.recorded_at
       RETURN r AS regular
@@ -16,6 +16,7 @@ RETURN COLLECT {
     }
     CALL (scope, kind, key, regular) {
       OPTIONAL MATCH (c:Correction {workspace: $workspace, scope: scope, kind: kind, key: key})
+      USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
       WHERE c.valid_from <= $valid_at < c.valid_to AND c.epoch <= $epoch < c.retired_epoch
         AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
       RETURN c AS correction

@@ -14,7 +14,7 @@ UNWIND $ids AS id
 MATCH (m:WorkItem {workspace: $workspace, id: id})
 CALL (m) {
   OPTIONAL MATCH (r:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-  USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+  USING INDEX SEEK r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
   WHERE r.valid_from <= $valid_at AND r.epoch <= $epoch < r.retired_epoch AND r.place >= 0
     AND r.valid_to > r.recorded_at
   RETURN r AS regular
@@ -23,6 +23,7 @@ CALL (m) {
 }
 CALL (m, regular) {
   OPTIONAL MATCH (c:Correction {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+  USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
   WHERE c.valid_from <= $valid_at < c.valid_to AND c.epoch <= $epoch < c.retired_epoch
     AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
   RETURN c AS correction

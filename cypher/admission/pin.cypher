@@ -1,6 +1,6 @@
 // Where a return stands: the latest epoch, this moment and the policy, taken under the workspace's write lock; whether
 // the principal is known and holds the role now; the departure that a ticket or a join refers to, and whether it is
-// still open; the epoch that a wall time stands for. Rolled back, it pins an epoch: whatever that epoch and the ones
+// still open; the epoch that a wall time stands for. Alone, it pins an epoch: whatever that epoch and the ones
 // before it wrote is then visible, which a read without the lock does not promise.
 // Parameters: $workspace, $principal, $role, $task, $now (microseconds), $checkpoint (null on a join), $known_at
 // (microseconds, or null).
@@ -11,6 +11,7 @@ WITH w
 OPTIONAL MATCH (e:Epoch {workspace: $workspace, number: w.epoch})
 CALL () {
   MATCH (y:Policy {workspace: $workspace})
+  USING INDEX SEEK y:Policy(workspace, revision)
   WHERE y.revision IS NOT NULL
   RETURN y
   ORDER BY y.workspace DESC, y.revision DESC
@@ -21,6 +22,7 @@ WITH epoch, policy, CASE WHEN recorded_at > $now THEN recorded_at ELSE $now END 
 OPTIONAL MATCH (p:Principal {workspace: $workspace, id: $principal})
 CALL () {
   OPTIONAL MATCH (c:Checkpoint {workspace: $workspace, principal: $principal, role: $role, task: $task})
+  USING INDEX SEEK c:Checkpoint(workspace, principal, role, task, epoch)
   WHERE c.epoch >= 0
   RETURN c AS last
   ORDER BY c.workspace DESC, c.principal DESC, c.role DESC, c.task DESC, c.epoch DESC
@@ -28,6 +30,7 @@ CALL () {
 }
 CALL () {
   OPTIONAL MATCH (then:Epoch {workspace: $workspace})
+  USING INDEX SEEK then:Epoch(workspace, recorded_at, number)
   WHERE then.recorded_at <= $known_at AND then.number >= 0
   RETURN then.number AS known
   ORDER BY then.workspace DESC, then.recorded_at DESC, then.number DESC

@@ -33,7 +33,7 @@ RETURN m {.id, .key, .scope, .kind, .content, .task} AS item,
       RETURN 'expired' AS reason, null AS by, null AS words, null AS task, n.valid_to AS at
       UNION ALL
       MATCH (s:WorkItem {workspace: n.workspace, scope: n.scope, kind: n.kind, key: n.key})
-      USING INDEX s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+      USING INDEX SEEK s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
       WHERE n.valid_from <= s.valid_from <= $now AND s.epoch >= 0 AND s.place >= 0
         AND s.retired_epoch = 9223372036854775807 AND s.valid_to > s.recorded_at
         AND (s.valid_from > n.valid_from OR s.epoch > n.epoch OR s.epoch = n.epoch AND s.place > n.place)

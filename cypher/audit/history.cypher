@@ -7,12 +7,12 @@
 // :param scope => null
 // :param kind => null
 MATCH (i:Identity {workspace: $workspace, key: $key})
-USING INDEX i:Identity(workspace, task, scope, kind, key)
+USING INDEX SEEK i:Identity(workspace, task, scope, kind, key)
 WHERE i.task >= '' AND i.scope >= '' AND i.kind >= ''
   AND ($scope IS NULL OR i.scope = $scope) AND ($kind IS NULL OR i.kind = $kind)
 WITH DISTINCT i.scope AS scope, i.kind AS kind, i.key AS key
 MATCH (m:WorkItem {workspace: $workspace, scope: scope, kind: kind, key: key})
-USING INDEX m:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+USING INDEX SEEK m:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
 WHERE m.valid_from > -9223372036854775807 AND m.epoch >= 0 AND m.place >= 0
 RETURN m.scope AS scope,
   m.kind AS kind,
@@ -32,7 +32,7 @@ RETURN m.scope AS scope,
   COLLECT {
     CALL (m) {
       MATCH (s:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-      USING INDEX s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+      USING INDEX SEEK s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
       WHERE s.valid_from >= m.valid_from AND s.epoch >= 0 AND s.place >= 0
         AND s.retired_epoch = 9223372036854775807 AND s.valid_to > s.recorded_at AND NOT m:Correction
         AND (s.valid_from > m.valid_from OR s.epoch > m.epoch OR s.epoch = m.epoch AND s.place > m.place)
@@ -41,6 +41,7 @@ RETURN m.scope AS scope,
       LIMIT 1
       UNION
       MATCH (s:Correction {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+      USING INDEX SEEK s:Correction(workspace, scope, kind, key, valid_to)
       WHERE s.valid_to > m.valid_from AND s.valid_from < m.valid_to AND s.retired_epoch = 9223372036854775807
         AND (s.epoch > m.epoch OR s.epoch = m.epoch AND s.place > m.place)
       RETURN s, 'correction' AS how

@@ -25,7 +25,7 @@ RETURN k {
   COLLECT { MATCH (k)-[:ISSUED]->(:ReturnView)-[a:ADMITS]->(m:WorkItem) RETURN [m.id, a.why] ORDER BY a.rank } AS admits,
   COLLECT {
     MATCH (m:WorkItem {workspace: k.workspace})
-    USING INDEX m:WorkItem(workspace, epoch)
+    USING INDEX SEEK m:WorkItem(workspace, epoch)
     WHERE m.epoch <= k.epoch AND m.erased_epoch > k.authorized_epoch
     RETURN m.id
     ORDER BY m.id

@@ -5,7 +5,7 @@
 // :param model => null
 // :param author => null
 MATCH (later:WorkItem {workspace: $workspace})-[v:INVALIDATES]->(earlier:WorkItem)
-USING INDEX later:WorkItem(workspace, epoch)
+USING INDEX SEEK later:WorkItem(workspace, epoch)
 WHERE later.epoch >= 0 AND ($model IS NULL OR v.model = $model) AND ($author IS NULL OR v.author = $author)
 RETURN v.id AS verdict,
   earlier.id AS earlier,

@@ -13,7 +13,7 @@ OPTIONAL MATCH (k)-[:ISSUED]->(view:ReturnView)
 OPTIONAL MATCH (view)-[admits:ADMITS]->(m)
 CALL (k, m) {
   OPTIONAL MATCH (r:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-  USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+  USING INDEX SEEK r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
   WHERE r.valid_from <= k.valid_at AND r.epoch <= k.epoch < r.retired_epoch AND r.place >= 0
     AND r.valid_to > r.recorded_at
   RETURN r AS regular
@@ -22,6 +22,7 @@ CALL (k, m) {
 }
 CALL (k, m, regular) {
   OPTIONAL MATCH (c:Correction {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+  USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
   WHERE c.valid_from <= k.valid_at < c.valid_to AND c.epoch <= k.epoch < c.retired_epoch
     AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
   RETURN c AS correction
@@ -47,7 +48,7 @@ WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: [
     MATCH (x:WorkItem {workspace: m.workspace, id: step.id})-[link:DEPENDS_ON|DERIVED_FROM|FRONTIER_OF]->(p:WorkItem)
     CALL (k, p) {
       OPTIONAL MATCH (r:WorkItem {workspace: p.workspace, scope: p.scope, kind: p.kind, key: p.key})
-      USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+      USING INDEX SEEK r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
       WHERE r.valid_from <= k.valid_at AND r.epoch <= k.epoch < r.retired_epoch AND r.place >= 0
         AND r.valid_to > r.recorded_at
       RETURN r AS regular
@@ -56,6 +57,7 @@ WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: [
     }
     CALL (k, p, regular) {
       OPTIONAL MATCH (c:Correction {workspace: p.workspace, scope: p.scope, kind: p.kind, key: p.key})
+      USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
       WHERE c.valid_from <= k.valid_at < c.valid_to AND c.epoch <= k.epoch < c.retired_epoch
         AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
       RETURN c AS correction

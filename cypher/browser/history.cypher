@@ -6,7 +6,7 @@
 // :param item => 'h0'
 MATCH (one:WorkItem {workspace: $workspace, id: $item})
 MATCH (m:WorkItem {workspace: $workspace, scope: one.scope, kind: one.kind, key: one.key})
-USING INDEX m:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+USING INDEX SEEK m:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
 WHERE m.valid_from > -9223372036854775807 AND m.epoch >= 0 AND m.place >= 0
 RETURN m.id AS id,
   m.content AS content,

@@ -30,7 +30,7 @@ WITH at, known, role, COLLECT {
 } AS readable
 UNWIND readable AS scope
 MATCH (m:WorkItem {workspace: $workspace, scope: scope})
-USING INDEX m:WorkItem(workspace, epoch)
+USING INDEX SEEK m:WorkItem(workspace, epoch)
 WHERE m.epoch <= known AND m.retired_epoch > known AND m.valid_from <= at < m.valid_to AND m.erased_epoch IS NULL
   AND NOT EXISTS {
     MATCH (m)<-[:REVOKES]-(v:Revocation)
@@ -42,7 +42,7 @@ WHERE m.epoch <= known AND m.retired_epoch > known AND m.valid_from <= at < m.va
   }
 CALL (m, at, known) {
   OPTIONAL MATCH (r:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-  USING INDEX r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+  USING INDEX SEEK r:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
   WHERE r.valid_from <= at AND r.epoch <= known < r.retired_epoch AND r.place >= 0 AND r.valid_to > r.recorded_at
   RETURN r AS regular
   ORDER BY r.workspace DESC, r.scope DESC, r.kind DESC, r.key DESC, r.valid_from DESC, r.epoch DESC, r.place DESC
@@ -50,6 +50,7 @@ CALL (m, at, known) {
 }
 CALL (m, at, known, regular) {
   OPTIONAL MATCH (c:Correction {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
+  USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
   WHERE c.valid_from <= at < c.valid_to AND c.epoch <= known < c.retired_epoch
     AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
   RETURN c AS correction

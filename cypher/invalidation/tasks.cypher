@@ -1,5 +1,6 @@
 // The tasks that items of a workspace belong to.
 // Parameters: $workspace.
 MATCH (i:Identity {workspace: $workspace})
-WHERE i.task <> ''
+USING INDEX SEEK i:Identity(workspace, task, scope, kind, key)
+WHERE i.task > '' AND i.scope >= '' AND i.kind >= '' AND i.key >= ''
 RETURN collect(DISTINCT i.task) AS tasks

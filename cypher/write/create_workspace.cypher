@@ -6,7 +6,7 @@ CALL () {
   WITH $owner AS owner WHERE owner IS NOT NULL
   MERGE (w:Workspace {id: $workspace})
   ON CREATE SET w.workspace = $workspace, w.owner = owner, w.epoch = 0, w.recorded_at = $recorded_at,
-    w.digest = $digest, w.new = true
+    w.digest = $digest, w.lock = true, w.new = true
   WITH w WHERE w.new
   REMOVE w.new
   MERGE (p:Principal {workspace: $workspace, id: w.owner})

@@ -1,4 +1,4 @@
-// Takes the workspace's write lock and reads what a batch or a pinned read builds on. Rolled back, it pins an epoch:
+// Takes the workspace's write lock and reads what a batch or a pinned read builds on. Alone, it pins an epoch:
 // whatever that epoch and the ones before it wrote is then visible, which a read without the lock does not promise.
 // Parameters: $workspace, $batch: a map of ids (batch ids; those that were written before come back as `done`).
 // Plan: cartesian product of single rows, each found by its key; eager, one row: the lock is taken before anything is read.
@@ -8,6 +8,7 @@ WITH w
 OPTIONAL MATCH (last:Epoch {workspace: $workspace, number: w.epoch})
 CALL () {
   MATCH (y:Policy {workspace: $workspace})
+  USING INDEX SEEK y:Policy(workspace, revision)
   WHERE y.revision IS NOT NULL
   RETURN y
   ORDER BY y.workspace DESC, y.revision DESC

@@ -69,10 +69,10 @@ CALL () {
   MATCH (m:WorkItem {workspace: $workspace, id: row.id})
   CALL (m) {
     MATCH (p:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-    USING INDEX p:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+    USING INDEX SEEK p:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
     WHERE p.valid_from <= m.valid_from AND p.epoch <= m.epoch AND p.place >= 0
       AND p.retired_epoch = 9223372036854775807
-      AND (p.valid_from < m.valid_from OR p.epoch < m.epoch OR p.place < m.place)
+      AND CASE WHEN p.valid_from < m.valid_from OR p.epoch < m.epoch THEN true ELSE p.place < m.place END
     RETURN p
     ORDER BY p.workspace DESC, p.scope DESC, p.kind DESC, p.key DESC, p.valid_from DESC, p.epoch DESC, p.place DESC
     LIMIT 1
@@ -84,7 +84,7 @@ CALL () {
   MATCH (m:WorkItem {workspace: $workspace, id: row.id})
   CALL (m) {
     MATCH (s:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-    USING INDEX s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+    USING INDEX SEEK s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
     WHERE s.valid_from > m.valid_from AND s.epoch <= m.epoch AND s.place >= 0
       AND s.retired_epoch = 9223372036854775807
     RETURN s

@@ -60,29 +60,29 @@ RETURN COLLECT {
   COLLECT {
     UNWIND $batch.withdrawals AS id
     CALL (id) {
-      MATCH ()-[r:HOLDS {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      MATCH ()-[r:HOLDS {workspace: $workspace, id: id}]->() USING INDEX SEEK r:HOLDS(workspace, id) RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
-      MATCH ()-[r:MAY_READ {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      MATCH ()-[r:MAY_READ {workspace: $workspace, id: id}]->() USING INDEX SEEK r:MAY_READ(workspace, id) RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
-      MATCH ()-[r:MAY_WRITE {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      MATCH ()-[r:MAY_WRITE {workspace: $workspace, id: id}]->() USING INDEX SEEK r:MAY_WRITE(workspace, id) RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
-      MATCH ()-[r:DENIED_READ {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      MATCH ()-[r:DENIED_READ {workspace: $workspace, id: id}]->() USING INDEX SEEK r:DENIED_READ(workspace, id) RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
-      MATCH ()-[r:DENIED_WRITE {workspace: $workspace, id: id}]->() RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
+      MATCH ()-[r:DENIED_WRITE {workspace: $workspace, id: id}]->() USING INDEX SEEK r:DENIED_WRITE(workspace, id) RETURN 'grant' AS what, r.retired_epoch AS retired, null AS scope
       UNION ALL
       MATCH (v:Revocation {workspace: $workspace, id: id})-[:REVOKES]->(m:WorkItem) RETURN 'revocation' AS what, v.retired_epoch AS retired, m.scope AS scope
       UNION ALL
       MATCH (v:Revocation {workspace: $workspace, id: id})-[:REVOKES]->(:Receipt)<-[:BOUND_TO]-(m:WorkItem) RETURN 'revocation' AS what, v.retired_epoch AS retired, m.scope AS scope
       UNION ALL
-      MATCH ()-[r:PROPOSED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      MATCH ()-[r:PROPOSED {workspace: $workspace, id: id}]->(m) USING INDEX SEEK r:PROPOSED(workspace, id) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
       UNION ALL
-      MATCH ()-[r:INVALIDATES {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      MATCH ()-[r:INVALIDATES {workspace: $workspace, id: id}]->(m) USING INDEX SEEK r:INVALIDATES(workspace, id) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
       UNION ALL
-      MATCH ()-[r:CLEARED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      MATCH ()-[r:CLEARED {workspace: $workspace, id: id}]->(m) USING INDEX SEEK r:CLEARED(workspace, id) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
       UNION ALL
-      MATCH ()-[r:UNVERIFIED {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      MATCH ()-[r:UNVERIFIED {workspace: $workspace, id: id}]->(m) USING INDEX SEEK r:UNVERIFIED(workspace, id) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
       UNION ALL
-      MATCH ()-[r:RESTORES {workspace: $workspace, id: id}]->(m) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
+      MATCH ()-[r:RESTORES {workspace: $workspace, id: id}]->(m) USING INDEX SEEK r:RESTORES(workspace, id) RETURN 'verdict' AS what, r.retired_epoch AS retired, m.scope AS scope
     }
     RETURN {id: id, what: what, retired: retired, scope: scope}
   } AS withdrawals

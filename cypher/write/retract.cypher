@@ -16,7 +16,7 @@ CALL () {
   MATCH (m:WorkItem {workspace: $workspace, id: id})
   CALL (m) {
     MATCH (p:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-    USING INDEX p:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+    USING INDEX SEEK p:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
     WHERE p.valid_from <= m.valid_from AND p.epoch >= 0 AND p.place >= 0
       AND p.retired_epoch = 9223372036854775807
       AND (p.valid_from < m.valid_from OR p.epoch < m.epoch OR p.epoch = m.epoch AND p.place < m.place)
@@ -26,7 +26,7 @@ CALL () {
   }
   CALL (m) {
     MATCH (s:WorkItem {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-    USING INDEX s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
+    USING INDEX SEEK s:WorkItem(workspace, scope, kind, key, valid_from, epoch, place)
     WHERE s.valid_from >= m.valid_from AND s.epoch >= 0 AND s.place >= 0
       AND s.retired_epoch = 9223372036854775807
       AND (s.valid_from > m.valid_from OR s.epoch > m.epoch OR s.epoch = m.epoch AND s.place > m.place)

@@ -36,7 +36,7 @@ PATIENCE = 3.0
 SOON = 30.0
 """Seconds, generously: what waits for ever takes longer."""
 WHO = {"principal": "P", "role": "r", "task": "t"}
-STATUS = "tracegraph status"
+STATUS = "tracegraph doctor"
 
 
 @contextmanager

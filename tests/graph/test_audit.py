@@ -351,7 +351,7 @@ EXPLAINED = {
     "receipt_revoked": "r_receipt_revoked was revoked by host",
     "unbound_support": "it claims d by the receipt r_then, which it is not bound to",
     "over_item_budget": "it has 200 characters; the policy allows 100 an item",
-    "premise_invalid": "-RESTS_ON-> floor -RESTS_ON-> ground -RESTS_ON-> ground2 -RESTS_ON-> revoked",
+    "premise_invalid": " -DEPENDS_ON|DERIVED_FROM-> ".join(("", "floor", "ground", "ground2", "revoked")).strip(),
 }
 
 

@@ -27,9 +27,9 @@ class Counted:
         self.writes = 0
         write = graph.write
 
-        async def counted(work: Any, **options: Any) -> Any:
+        async def counted(work: Any, **how: Any) -> Any:
             self.writes += 1
-            return await write(work, **options)
+            return await write(work, **how)
 
         monkeypatch.setattr(graph, "write", counted)
 

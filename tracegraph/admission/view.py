@@ -137,6 +137,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], her
         expires, valid_at = instant(claims["exp"] * SECOND), instant(cycle["valid_at"])
         assert expires is not None
         assert valid_at is not None
+        await tx.run("admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment)
         return View(
             principal=claims["sub"],
             workspace=workspace,
@@ -155,13 +156,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], her
             items=tuple(admitted(items[id], why[id]) for id, _ in claims["items"]),
         )
 
-    view = await graph.read(work)
-
-    async def note(tx: Tx) -> None:
-        await tx.run("admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment)
-
-    await graph.write(note)
-    return view
+    return await graph.write(work)
 
 
 def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:

@@ -142,7 +142,13 @@ def browser(
     from tracegraph import browser, embedded
 
     about = {"workspace": workspace or "WORKSPACE", "item": item, "cycle": cycle, "principal": principal, "role": None}
-    command = browser.parameters(**about, at=at or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    others = dict.fromkeys(
+        ("task", "key", "scope", "kind", "model", "author")
+    )  # the tables of cypher/audit ask for them
+    now = datetime.now(UTC)
+    command = browser.parameters(
+        **about, at=at or now.strftime("%Y-%m-%dT%H:%M:%SZ"), now=int(now.timestamp() * 1e6), **others
+    )
     written = browser.write(write, command) if write else []
     server = embedded.status(version=version) if "NEO4J_URI" not in os.environ else None
     found: dict[str, Any] = {"running": server is not None, "browser": None, "username": None, "password_file": None}
