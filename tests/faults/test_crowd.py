@@ -18,7 +18,7 @@ import anyio.to_thread
 import pytest
 
 from tests.faults.crowd import AGENTS, WRITERS
-from tracegraph import Graph, Workspace
+from tracegraph import Graph, Item, Workspace
 from tracegraph.model import new_id
 from tracegraph.scenarios import forget
 from tracegraph.signing import Keys
@@ -58,6 +58,10 @@ async def test_sixteen_writers_and_four_agents_in_two_processes_keep_one_chain(
     for name in names:
         for number in range(AGENTS):
             await ws.grant(role="r", principal=f"agent-{name}{number}")
+    await ws.record(Item(id="first", scope="s", content="c"))  # these give every query its plan
+    await ws.revoke("first")
+    ticket = await ws.depart(principal="agent-a0", role="r", task="t")
+    assert (await ws.replay((await ws.admit(ticket, principal="agent-a0")).cycle_id)).equal
     first = (await ws.verify()).epoch
     at_work = [process(neo4j, tmp_path, "crowd", ws.id, name, str(SECONDS)) for name in names]
     try:
@@ -81,12 +85,13 @@ async def test_sixteen_writers_and_four_agents_in_two_processes_keep_one_chain(
     )
     log = [row.values() for row in found.records]
     assert [number for number, _, _ in log] == list(range(1, last.epoch + 1))
-    assert len(log) == first + len(batches) + len(returns)  # a departure is a batch, too
+    unsure = sum("unsure" in one for one in told)
+    assert 0 <= len(log) - first - len(batches) - len(returns) <= unsure  # a departure is a batch, too
     by_id = {batch: [number, digest] for number, batch, digest in log}
     assert all(by_id[one["batch"]] == [one["epoch"], one["digest"]] for one in batches)
     for one in returns:
         assert (await ws.replay(one["cycle"])).equal  # and after they stopped
-    print({"seconds": SECONDS, "batches": len(batches), "returns": len(returns), "epochs": len(log)})
+    print({"seconds": SECONDS, "batches": len(batches), "returns": len(returns), "epochs": len(log), "unsure": unsure})
 
 
 async def test_of_two_processes_with_one_ticket_one_returns(
