@@ -1,14 +1,19 @@
 # Two commands for a start: `make demo` and `make test`. Everything goes into .venv; versions are in constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
+SLOW := tests/faults tests/browser
 
-.PHONY: demo test test-lts test-docker lint types wheel bench clean
+.PHONY: demo test test-slow test-lts test-docker lint types wheel bench clean
 
 demo: .venv/ready
 	$(BIN)/tracegraph demo
 
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(SLOW))
+
+# Killed and paused servers, a full disk, crowds, and a real browser: minutes more.
+test-slow: .venv/ready
+	$(BIN)/python -m pytest $(SLOW)
 
 # A short suite on the LTS line; the whole one runs on the default release.
 test-lts: .venv/ready

@@ -22,6 +22,8 @@ from tracegraph.model import Act, Committed, Item, Limits, Policy, digest, insta
 
 TOGETHER = 64
 """How many batches share a transaction at most."""
+RECORDS_TOGETHER = 1_000
+"""How many records they hold at most; a larger batch has a transaction of its own."""
 RECORD = ("items", "receipts", "bindings", "premises", "sources", "supports", "replaced", "requires", "frontiers")
 """The rows that `write/record` takes, each with its epoch."""
 
@@ -154,7 +156,7 @@ class Line:
         for one in islice(self._waiting, 1, TOGETHER):
             records += len(one.acts)
             apart = given & one.ids.every() or known & one.ids.given() or one.id in names
-            if apart or records > Limits.batch or not _only_items(group[0]) or not _only_items(one):
+            if apart or records > RECORDS_TOGETHER or not _only_items(group[0]) or not _only_items(one):
                 break
             group.append(one)
             given |= one.ids.given()

@@ -113,6 +113,7 @@ METHODS: dict[str, tuple[Good, dict[str, tuple[Any, ...]]]] = {
          "batch_id": names(False)},
     ),
     "recall": ({"view": "VIEW", "principal": "P"}, {"view": TOKENS[1:], "principal": names(), "query": NOTES}),
+    "returns": ({}, {"item": names(False), "limit": (0, -1, 10_001)}),
     "cycle": ({"cycle_id": "CYCLE"}, {"cycle_id": names()}),
     "why": ({"item": "i", "cycle_id": "CYCLE"}, {"item": names(), "cycle_id": names()}),
     "history": ({"key": "i"}, {"key": names(), "scope": names(False), "kind": names(False)}),

@@ -180,6 +180,8 @@ def test_a_server_is_still_known_after_the_clock_was_set(
     arguments = f"@{tmp_path / 'run' / 'server.args'}"
     running = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", arguments])  # noqa: S603
     try:
+        while not psutil.Process(running.pid).cmdline():  # empty for a moment after the start
+            time.sleep(0.01)
         process.write_state(tmp_path, process.Running(psutil.Process(running.pid), "2026.09.0", 7687, 7474))
         booted = psutil.boot_time() + hours * 3600  # what the system says of its start moves with the clock
         monkeypatch.setattr("psutil._psplatform.boot_time", lambda: booted)

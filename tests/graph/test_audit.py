@@ -496,7 +496,10 @@ EXPECTED: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "audit/exposure": lambda rows: rows[0]["item"]["id"] == "h0" and rows[0]["since"][0]["by"] == "h1",
     "audit/history": lambda rows: [row["id"] for row in rows] == ["h0", "h1"] and rows[0]["valid_to"] is None,
     "audit/inputs": lambda rows: rows[0]["held"] and rows[0]["known_principal"],
-    "audit/returns": lambda rows: [row["decision"] for row in rows] == ["admitted", "blocked"],
+    "audit/returns": lambda rows: (
+        [row["at"] for row in rows] == sorted((row["at"] for row in rows), reverse=True)
+        and {row["decision"] for row in rows} >= {"admitted", "blocked"}
+    ),
     "audit/verdicts": lambda rows: [row["quote"] for row in rows] == ["booked Riverside"],
     "audit/why": lambda rows: rows[0]["item"]["id"] == "p0" and rows[0]["outcome"] == "rejected",
     # drawn: each row holds what Browser draws

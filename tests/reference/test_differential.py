@@ -1,6 +1,6 @@
 """Random histories through the reference and through the product on Neo4j (DESIGN §16).
 
-TRACEGRAPH_HISTORIES sets how many seeds are compared (by default 160), TRACEGRAPH_FIRST_SEED where they begin.
+TRACEGRAPH_HISTORIES sets how many seeds are compared (by default 120), TRACEGRAPH_FIRST_SEED where they begin.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tracegraph
 from tests.reference.histories import expected, history
 from tracegraph.scenarios import check, load
 
-SEEDS = int(os.environ.get("TRACEGRAPH_HISTORIES", "160"))
+SEEDS = int(os.environ.get("TRACEGRAPH_HISTORIES", "120"))
 FIRST = int(os.environ.get("TRACEGRAPH_FIRST_SEED", "1000"))
 BATCH = 10
 
