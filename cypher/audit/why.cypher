@@ -22,7 +22,6 @@ CALL (k, m) {
 }
 CALL (k, m, regular) {
   OPTIONAL MATCH (c:Correction {workspace: m.workspace, scope: m.scope, kind: m.kind, key: m.key})
-  USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
   WHERE c.valid_from <= k.valid_at < c.valid_to AND c.epoch <= k.epoch < c.retired_epoch
     AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
   RETURN c AS correction
@@ -57,7 +56,6 @@ WITH *, reduce(walk = {next: [{id: m.id, path: [m.id]}], seen: [m.id], broken: [
     }
     CALL (k, p, regular) {
       OPTIONAL MATCH (c:Correction {workspace: p.workspace, scope: p.scope, kind: p.kind, key: p.key})
-      USING INDEX SEEK c:Correction(workspace, scope, kind, key, valid_to)
       WHERE c.valid_from <= k.valid_at < c.valid_to AND c.epoch <= k.epoch < c.retired_epoch
         AND (regular IS NULL OR c.epoch > regular.epoch OR c.epoch = regular.epoch AND c.place > regular.place)
       RETURN c AS correction
