@@ -102,6 +102,15 @@ def test_the_cypher_of_the_readme_draws_a_path(tmp_path: Path, environment: dict
         driver.execute_query(query)  # type: ignore[arg-type]
 
 
+def test_the_readme_names_every_reason_of_every_gate() -> None:
+    from tracegraph.admission.gates import GATES
+
+    for gate, reasons in GATES.items():
+        row = re.search(rf"^\| {gate} \| (.+) \|$", README, re.MULTILINE)
+        named = re.findall(r"`(\w+)`", row[1] if row else README)
+        assert set(reasons) <= set(named) if row is None else set(reasons) == set(named), gate
+
+
 def test_every_command_is_documented_by_an_example_in_its_help() -> None:
     import typer
 

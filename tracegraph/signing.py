@@ -76,16 +76,7 @@ class Keys:
         )
         try:
             header = jws.extract_compact(token.encode()).headers()
-            if (
-                header.get("alg") != _ALGORITHM
-                or header.get("typ") != _TYPES[purpose]
-                or set(header)
-                != {
-                    "alg",
-                    "kid",
-                    "typ",
-                }
-            ):
+            if header != {"alg": _ALGORITHM, "typ": _TYPES[purpose], "kid": header.get("kid")}:
                 raise refused
             key = self._key(str(header["kid"]))
             payload = jws.deserialize_compact(token.encode(), key, algorithms=[_ALGORITHM]).payload

@@ -272,20 +272,20 @@ class Part:
 
 
 async def write_parts(tx: Tx, workspace: str, parts: Sequence[Part]) -> None:
-    """Write what checked batches laid out, and close their epochs; several at once only when they are all of items."""
+    """Write what checked batches laid out, and close their epochs."""
     batch = {
         name: [{**row, "epoch": part.moment.epoch} for part in parts for row in getattr(part.rows, name)]
         for name in RECORD
     }
     if batch["items"]:
         await tx.run("write/record", workspace=workspace, recorded_at=parts[0].moment.now, batch=batch)
-    if len(parts) == 1:
-        await _write_acts(tx, parts[0])
+    for part in parts:
+        await _write_acts(tx, part)
     await tx.run("write/epochs", workspace=workspace, batch={"epochs": [part.epoch for part in parts]})
 
 
 async def _write_acts(tx: Tx, part: Part) -> None:
-    """Write what is not an item."""
+    """Write what is not an item; of a batch of items alone, nothing."""
     rows, moment = part.rows, part.moment
     at: dict[str, Any] = {"workspace": moment.workspace, "epoch": moment.epoch}
     recorded: dict[str, Any] = {**at, "recorded_at": moment.now}

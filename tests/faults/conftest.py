@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.faults.proxy import Proxy
 from tests.faults.servers import Own
 from tracegraph.embedded import process
 
@@ -21,3 +22,10 @@ async def own(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> A
             yield made
         finally:
             await made.stop()
+
+
+@pytest.fixture
+async def proxy(neo4j: dict[str, str]) -> AsyncIterator[Proxy]:
+    """Stands between a test and the run's server."""
+    async with Proxy(neo4j["NEO4J_URI"]) as made:
+        yield made

@@ -23,12 +23,6 @@ WHO = {"principal": "P", "role": "r", "task": "t"}
 
 
 @pytest.fixture
-async def proxy(neo4j: dict[str, str]) -> AsyncIterator[Proxy]:
-    async with Proxy(neo4j["NEO4J_URI"]) as made:
-        yield made
-
-
-@pytest.fixture
 async def far(proxy: Proxy, neo4j: dict[str, str]) -> AsyncIterator[Graph]:
     """The run's server through the proxy."""
     user, password = neo4j["NEO4J_USERNAME"], neo4j["NEO4J_PASSWORD"]

@@ -138,12 +138,6 @@ def test_a_server_is_old_before_5_26(agent: str, fit: bool) -> None:
 
 
 @pytest.fixture
-async def proxy(neo4j: dict[str, str]) -> AsyncIterator[Proxy]:
-    async with Proxy(neo4j["NEO4J_URI"]) as made:
-        yield made
-
-
-@pytest.fixture
 async def far(proxy: Proxy, neo4j: dict[str, str]) -> AsyncIterator[Graph]:
     """The run's server through the proxy."""
     user, password = neo4j["NEO4J_USERNAME"], neo4j["NEO4J_PASSWORD"]
