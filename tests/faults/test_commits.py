@@ -166,6 +166,20 @@ async def test_a_read_that_ends_with_its_connection_is_made_again(ws: Workspace,
 
 
 @pytest.mark.parametrize("fault", ["lost", "swallowed"])
+async def test_a_view_whose_opening_is_lost_is_opened_once(
+    ws: Workspace, graph: Graph, proxy: Proxy, fault: str
+) -> None:
+    view = (await ws.join(**WHO)).view or ""
+    setattr(proxy, fault, 1)
+    assert {one.id for one in (await ws.open_view(view, principal="P")).items} == {"a", "f", "o"}
+    assert proxy.lost + proxy.swallowed == 0
+    found = await graph._driver.execute_query(
+        "MATCH (:Principal {workspace: $id})-[o:OPENED]->(:ReturnView) RETURN count(o) AS n", id=ws.id
+    )
+    assert found.records[0]["n"] == 1
+
+
+@pytest.mark.parametrize("fault", ["lost", "swallowed"])
 async def test_a_departure_whose_commit_is_lost_is_one_departure(ws: Workspace, proxy: Proxy, fault: str) -> None:
     setattr(proxy, fault, 1)
     ticket = await ws.depart(**WHO)

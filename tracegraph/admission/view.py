@@ -156,7 +156,7 @@ async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], her
             items=tuple(admitted(items[id], why[id]) for id, _ in claims["items"]),
         )
 
-    return await graph.write(work)
+    return await graph.write(work, again=True)
 
 
 def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:
