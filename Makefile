@@ -1,7 +1,7 @@
 # Two commands for a start: `make demo` and `make test`. Everything goes into .venv; versions are in constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
-SLOW := tests/faults tests/browser
+SLOW := tests/faults tests/browser tests/embedded/test_backup.py
 
 .PHONY: demo test test-slow test-lts test-docker lint types wheel bench clean
 
@@ -11,9 +11,9 @@ demo: .venv/ready
 test: .venv/ready
 	$(BIN)/python -m pytest $(addprefix --ignore=,$(SLOW))
 
-# Killed and paused servers, a full disk, crowds, and a real browser: minutes more.
+# Killed and paused servers, a full disk, crowds, rebuilt stores, and a real browser: minutes more.
 test-slow: .venv/ready
-	$(BIN)/python -m pytest $(SLOW)
+	TRACEGRAPH_SLOW=1 $(BIN)/python -m pytest $(SLOW)
 
 # A short suite on the LTS line; the whole one runs on the default release.
 test-lts: .venv/ready

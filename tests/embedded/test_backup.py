@@ -6,6 +6,9 @@ Everything is carried out once, in order, on one small store; the tests look at 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -44,6 +47,7 @@ class Story:
     compacted: store.Compacted | None = None
     backup: Path = Path()
     restored: tuple[str, ...] = ()
+    commands: subprocess.CompletedProcess[str] | None = None
     refused: dict[str, str] = field(default_factory=dict)
     files: dict[str, set[str]] = field(default_factory=dict)
 
@@ -96,6 +100,23 @@ async def answers(ws: Workspace) -> dict[str, Any]:
     return {"verify": await ws.verify(), "read": read, "exposure": (await ws.exposure("kept")).views}
 
 
+def shell(home: Path) -> subprocess.CompletedProcess[str]:
+    """The block of docs/team.md as it stands, where the store was restored; and whether that verifies."""
+    page = (Path(__file__).parents[2] / "docs" / "team.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    known = {name: value for name, value in os.environ.items() if not name.startswith("NEO4J_")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(  # noqa: S603
+        ["/bin/bash", "-e", "-c", f"{block}tracegraph up > up\ntracegraph verify -w trip"],
+        cwd=home,
+        env={**known, "TRACEGRAPH_HOME": str(home), "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
 @pytest.fixture(scope="module")
 def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     if pytestconfig.getoption("--neo4j") != "embedded":
@@ -107,6 +128,7 @@ def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
     told = Story(folder / "home")
     keys, home = Keys(folder / "keys"), told.home
     given: dict[str, Any] = {"data": home, "version": version}
+    another = folder / "team" / f"neo4j-{embedded.read_lock(version).line}"
 
     def refusal(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         with pytest.raises(TracegraphError) as error:
@@ -135,11 +157,12 @@ def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
         refusal("junk", store.restore, folder / "junk", overwrite=True, **given)
         refusal("no file", store.restore, folder / "nowhere", overwrite=True, **given)
         told.search("after all")
-        told.restored = apart(store.restore, told.backup, data=folder / "another", version=version)
+        told.restored = apart(store.restore, told.backup, data=another, version=version)
+        told.commands = shell(folder / "team") if version is None else None
         yield told
     finally:
         embedded.stop(home)
-        embedded.stop(folder / "another")
+        embedded.stop(another)
 
 
 def test_after_an_erasure_the_words_are_still_in_the_stores_files(story: Story) -> None:
@@ -174,6 +197,13 @@ def test_a_backup_is_the_users_alone_and_is_restored_elsewhere(story: Story) -> 
     assert story.backup.stat().st_mode & 0o777 == 0o600
     assert story.restored == ("trip",)
     assert [path.name for path in story.backup.parent.glob(".tracegraph-*")] == []
+
+
+def test_the_commands_of_the_page_for_teams_do_the_same(story: Story) -> None:
+    if story.commands is None:
+        pytest.skip("they are about the default release")
+    assert story.commands.returncode == 0, story.commands.stderr
+    assert "\nintact: " in story.commands.stdout
 
 
 def test_what_cannot_be_done_is_refused_and_the_store_stays(story: Story) -> None:
@@ -211,8 +241,6 @@ def test_a_database_with_what_is_not_tracegraphs_is_not_compacted() -> None:
 
 
 def test_every_label_that_is_written_counts_as_tracegraphs() -> None:
-    import re
-
     texts = {path.name: path.read_text() for path in tracegraph.graph.cypher_folder().rglob("*.cypher")}
     listed = set(re.findall(r"'(\w+)'", texts["foreign.cypher"]))
     written = re.compile(r"(?:CREATE|MERGE|CONSTRAINT \w+ IF NOT EXISTS\s+FOR) \(\w*:(\w+)")
