@@ -9,9 +9,9 @@ from tracegraph.admission import gates
 from tracegraph.admission.pin import pin
 from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
-from tracegraph.model import Depart, Model, digest, sha256
+from tracegraph.model import Depart, Model, digest, micros, sha256
 from tracegraph.signing import Keys
-from tracegraph.write import commit
+from tracegraph.write import written
 
 SECOND = 1_000_000
 
@@ -31,13 +31,8 @@ class Ticket(Model):
 async def depart(graph: Graph, keys: Keys, workspace: str, *, principal: str, role: str, task: str, now: int) -> str:
     """Record a departure as a batch of its own, and sign its ticket."""
     act = Depart(principal=principal, role=role, task=task)
-    await commit(graph, workspace, [act], author=principal, now=now)
-
-    async def work(tx: Tx) -> dict[str, Any] | None:
-        return await tx.row("departure/checkpoint", workspace=workspace, checkpoint=act.id)
-
-    row = await graph.read(work)
-    assert row is not None
+    committed, rows = await written(graph, workspace, [act], author=principal, now=now)
+    (row,) = rows.checkpoints
     return keys.sign(
         "ticket",
         {
@@ -45,9 +40,9 @@ async def depart(graph: Graph, keys: Keys, workspace: str, *, principal: str, ro
             "workspace": workspace,
             "role": role,
             "task": task,
-            "epoch": row["epoch"],
+            "epoch": committed.epoch,
             "jti": act.id,
-            "iat": row["recorded_at"] // SECOND,
+            "iat": micros(committed.recorded_at) // SECOND,
             "exp": row["expires_at"] // SECOND,
         },
     )

@@ -434,7 +434,7 @@ class Workspace:
         Arguments(role=role, task=task)
         claims = read_view(self._keys, view, workspace=self.id, principal=principal, role=role, task=task)
         here = await pin_view(self.graph, self.id, claims, now=self._moment())
-        return await open_view(self.graph, self.id, claims, here)
+        return await self.graph.write(lambda tx: open_view(tx, self.id, claims, here), again=True)
 
     async def read(
         self,

@@ -43,6 +43,21 @@ async def commit(
     `authors`, one an item, is for a batch of items by several (None is `author`): each needs its own author's
     permission and names it; the epoch names `author`.
     """
+    committed, _ = await written(graph, workspace, acts, author=author, now=now, batch_id=batch_id, authors=authors)
+    return committed
+
+
+async def written(
+    graph: Graph,
+    workspace: str,
+    acts: Sequence[Act],
+    *,
+    author: str | None,
+    now: int,
+    batch_id: str | None = None,
+    authors: Sequence[str | None] | None = None,
+) -> tuple[Committed, Rows]:
+    """`commit`, and what it laid out; of a batch that had been committed before, no rows."""
     if not acts:
         fail("invalid_record", "The batch is empty.")
     if len(acts) > Limits.batch:
@@ -66,7 +81,8 @@ async def commit(
         ids=references(acts),
         patience=Patience(graph.patience),
     )
-    return await graph.line(workspace).commit(graph, workspace, batch)
+    committed = await graph.line(workspace).commit(graph, workspace, batch)
+    return committed, batch.rows or Rows()
 
 
 @dataclass(eq=False)
@@ -84,8 +100,8 @@ class Batch:
     patience: Patience
     """How long it waits in line for the server to answer those before it."""
     outcome: Committed | Exception | None = None
-    laid_out: bool = False
-    """Whether it was written in a transaction of this call, whose commit may have been lost sight of."""
+    rows: Rows | None = None
+    """What was written in a transaction of this call, whose commit may have been lost sight of."""
 
     def by(self, owner: str) -> str:
         return owner if self.author is None else self.author
@@ -198,15 +214,14 @@ async def _write(tx: Tx, workspace: str, group: Sequence[Batch]) -> list[Committ
                 if before["request"] != batch.request or before["author"] != by:
                     number = before["number"]
                     fail("conflict", f"The batch_id {batch.id!r} was used at epoch {number} for another batch.")
-                outcomes.append(_committed(workspace, before, repeated=not batch.laid_out))
+                outcomes.append(_committed(workspace, before, repeated=batch.rows is None))
                 continue
-            rows = await Check(tx, moment, batch.each(owner), batch.acts, batch.ids, found).rows()
+            batch.rows = await Check(tx, moment, batch.each(owner), batch.acts, batch.ids, found).rows()
         except TracegraphError as refusal:
             outcomes.append(refusal)
             continue
-        batch.laid_out = True
-        epoch = _epoch(batch, by, moment, rows)
-        parts.append(Part(moment, by, rows, epoch))
+        epoch = _epoch(batch, by, moment, batch.rows)
+        parts.append(Part(moment, by, batch.rows, epoch))
         outcomes.append(_committed(workspace, epoch))
         moment = replace(moment, epoch=moment.epoch + 1, previous=epoch["digest"])
     if parts:

@@ -31,14 +31,14 @@ async def recall(
     here = await pin_view(graph, workspace, claims, now=now)
     if here.absent:
         return []
-    view = await open_view(graph, workspace, claims, here)
-    shown = {item.id for item in view.items}
 
     async def work(tx: Tx) -> list[dict[str, Any]]:
+        view = await open_view(tx, workspace, claims, here)
+        shown = {item.id for item in view.items}
         row = await tx.row("admission/remembered", workspace=workspace, principal=view.principal)
-        return list(row["experiences"]) if row else []
+        return [one for one in (row["experiences"] if row else []) if shown.issuperset(one["grounded_in"])]
 
-    usable = [row for row in await graph.read(work) if set(row["grounded_in"]) <= shown]
+    usable = await graph.write(work, again=True)
     scores = cover.relevance(query, {row["id"]: row["content"] for row in usable}) if query else {}
     usable.sort(key=lambda row: (-scores.get(row["id"], 0.0), -row["recorded_at"], row["id"]))
     out = []

@@ -115,48 +115,42 @@ async def pin_view(graph: Graph, workspace: str, claims: Mapping[str, Any], *, n
     )
 
 
-async def open_view(graph: Graph, workspace: str, claims: Mapping[str, Any], here: Pin) -> View:
-    """Check a view before exposure, as of this moment and the latest epoch.
+async def open_view(tx: Tx, workspace: str, claims: Mapping[str, Any], here: Pin) -> View:
+    """Check a view before exposure, as of the moment and the epoch of `here`, and note that it was opened.
 
     Raises `view_expired`, `view_invalid` when its digests or budgets do not hold, and `view_stale` with the reasons
     when its role, an item's gates or the coverage of the obligations then open no longer hold.
     """
-
-    moment, latest = here.now, here.epoch
-    if moment >= claims["exp"] * SECOND:
+    if here.now >= claims["exp"] * SECOND:
         raise TracegraphError(f"The view expired at {iso(claims['exp'] * SECOND)}.", code="view_expired")
-
-    async def work(tx: Tx) -> View:
-        cycle = await tx.row("admission/cycle", workspace=workspace, cycle=claims["cycle"])
-        if cycle is None or cycle["jti"] != claims["jti"]:
-            raise TracegraphError("The view's return cycle is not in this database.", code="view_invalid")
-        policy = Policy(**json.loads(cycle["policy"]))
-        why = dict(cycle["why"])
-        items = await _contents(tx, workspace, claims, policy)
-        await _check_current(tx, workspace, claims, policy, gates.Clocks(moment, latest, moment, latest), here.held)
-        expires, valid_at = instant(claims["exp"] * SECOND), instant(cycle["valid_at"])
-        assert expires is not None
-        assert valid_at is not None
-        await tx.run("admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=moment)
-        return View(
-            principal=claims["sub"],
-            workspace=workspace,
-            role=claims["role"],
-            task=claims["task"],
-            purpose=claims["purpose"],
-            workload=claims["workload"],
-            cycle_id=claims["cycle"],
-            epoch=claims["epoch"],
-            valid_at=valid_at,
-            expires_at=expires,
-            coverage=Coverage(**{**claims["coverage"], "uncovered": tuple(claims["coverage"]["uncovered"])}),
-            verification=claims["verification"],
-            pairs=claims["pairs"],
-            reset=claims["reset"],
-            items=tuple(admitted(items[id], why[id]) for id, _ in claims["items"]),
-        )
-
-    return await graph.write(work, again=True)
+    cycle = await tx.row("admission/cycle", workspace=workspace, cycle=claims["cycle"])
+    if cycle is None or cycle["jti"] != claims["jti"]:
+        raise TracegraphError("The view's return cycle is not in this database.", code="view_invalid")
+    policy = Policy(**json.loads(cycle["policy"]))
+    items = _as_signed(cycle["items"], claims, policy)
+    clocks = gates.Clocks(valid_at=here.now, epoch=here.epoch, now=here.now, latest=here.epoch)
+    await _check_current(tx, workspace, claims, policy, clocks, here.held)
+    expires, valid_at = instant(claims["exp"] * SECOND), instant(cycle["valid_at"])
+    assert expires is not None
+    assert valid_at is not None
+    await tx.run("admission/opened", workspace=workspace, jti=claims["jti"], principal=claims["sub"], at=here.now)
+    return View(
+        principal=claims["sub"],
+        workspace=workspace,
+        role=claims["role"],
+        task=claims["task"],
+        purpose=claims["purpose"],
+        workload=claims["workload"],
+        cycle_id=claims["cycle"],
+        epoch=claims["epoch"],
+        valid_at=valid_at,
+        expires_at=expires,
+        coverage=Coverage(**{**claims["coverage"], "uncovered": tuple(claims["coverage"]["uncovered"])}),
+        verification=claims["verification"],
+        pairs=claims["pairs"],
+        reset=claims["reset"],
+        items=tuple(admitted(item, item["why"]) for item in items),
+    )
 
 
 def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:
@@ -176,17 +170,18 @@ def admitted(row: Mapping[str, Any], why: Any) -> AdmittedItem:
     )
 
 
-async def _contents(tx: Tx, workspace: str, claims: Mapping[str, Any], policy: Policy) -> dict[str, dict[str, Any]]:
-    """The items' words, whose digests and sizes must be what was signed."""
-    row = await tx.row("admission/contents", workspace=workspace, ids=[id for id, _ in claims["items"]])
-    items = {item["id"]: item for item in (row["items"] if row else [])}
+def _as_signed(stored: Collection[dict[str, Any]], claims: Mapping[str, Any], policy: Policy) -> list[dict[str, Any]]:
+    """The items that the view admits, by rank; their digests, words and sizes must be what was signed."""
+    there = {item["id"]: item for item in stored}
+    items = []
     for id, digest in claims["items"]:
-        item = items.get(id)
+        item = there.get(id)
         if item is None or item["digest"] != digest:
             raise TracegraphError(f"The item {id!r} is not what was signed.", code="view_invalid")
         if item["content"] is not None and sha256(item["content"]) != item["content_digest"]:
             raise TracegraphError(f"The words of the item {id!r} are not what was signed.", code="view_invalid")
-    if len(items) > policy.max_items or sum(item["length"] for item in items.values()) > policy.max_chars:
+        items.append(item)
+    if len(items) > policy.max_items or sum(item["length"] for item in items) > policy.max_chars:
         raise TracegraphError("The view exceeds its own budgets.", code="view_invalid")
     return items
 
