@@ -1,7 +1,7 @@
 # Two commands for a start: `make demo` and `make test`. Everything goes into .venv; versions are in constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
-SLOW := tests/faults tests/browser tests/embedded/test_backup.py
+SLOW := tests/faults tests/browser tests/embedded/test_backup.py tests/embedded/test_young_graph.py
 
 .PHONY: demo test test-slow test-lts test-docker lint types wheel bench clean
 

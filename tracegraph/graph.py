@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 OLDEST = (5, 26)
 """The oldest server that plans every query of `cypher/`."""
@@ -66,7 +66,7 @@ class Tx:
     async def rows(self, name: str, **parameters: Any) -> list[dict[str, Any]]:
         self._patience.renew()
         result = await self._inner.run(cypher(name), parameters)
-        found = await result.data()
+        found = [dict(record) async for record in result]
         self._patience.answered()
         return found
 
@@ -320,6 +320,7 @@ class Graph:
             await tx.run("schema/await")
 
         async def mark(tx: Tx) -> None:
+            await tx.run("schema/names")
             await tx.run("schema/mark", version=SCHEMA_VERSION)
 
         await self._apply(names)
