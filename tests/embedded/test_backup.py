@@ -63,15 +63,24 @@ def holding(home: Path, words: str) -> list[str]:
     return [str(path.relative_to(home)) for path in files if any(form in path.read_bytes() for form in forms)]
 
 
-def on(server: embedded.Server, keys: Keys, work: Callable[[Workspace], Awaitable[Any]]) -> Any:
-    """Run work on the server's workspace; in a thread, as this one may have the run's event loop."""
+def ask(server: embedded.Server, work: Callable[[tracegraph.Graph], Awaitable[Any]]) -> Any:
+    """Run work on the server; in a thread, as this one may have the run's event loop."""
 
     async def connected() -> Any:
         auth = {"username": server.username, "password": server.password}
         async with tracegraph.connect(server.bolt_uri, **auth) as graph:
-            return await work(await open_workspace(graph, "trip", owner="owner", keys=keys))
+            return await work(graph)
 
     return apart(anyio.run, connected)
+
+
+def on(server: embedded.Server, keys: Keys, work: Callable[[Workspace], Awaitable[Any]]) -> Any:
+    """Run work on the server's workspace."""
+
+    async def opened(graph: tracegraph.Graph) -> Any:
+        return await work(await open_workspace(graph, "trip", owner="owner", keys=keys))
+
+    return ask(server, opened)
 
 
 def apart(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -97,7 +106,10 @@ async def write(ws: Workspace) -> None:
 
 async def answers(ws: Workspace) -> dict[str, Any]:
     read = await ws.read(principal="A1", role="guide", task="visit")
-    return {"verify": await ws.verify(), "read": read, "exposure": (await ws.exposure("kept")).views}
+    returns = await ws.returns()
+    replays = [await ws.replay(one.cycle_id) for one in returns]
+    views = (await ws.exposure("kept")).views
+    return {"verify": await ws.verify(), "read": read, "returns": returns, "replays": replays, "exposure": views}
 
 
 def shell(home: Path) -> subprocess.CompletedProcess[str]:
@@ -117,12 +129,16 @@ def shell(home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def _slow(pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--neo4j") != "embedded":
         pytest.skip("the embedded server's store is tested where the embedded server is")
     if "TRACEGRAPH_SLOW" not in os.environ:
         pytest.skip("rebuilds stores for minutes; TRACEGRAPH_SLOW=1 runs it")
+
+
+@pytest.fixture(scope="module")
+def story(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    _slow(pytestconfig)
     version = pytestconfig.getoption("--neo4j-version")
     folder = tmp_path_factory.mktemp("store")
     told = Story(folder / "home")
@@ -212,6 +228,30 @@ def test_what_cannot_be_done_is_refused_and_the_store_stays(story: Story) -> Non
     assert story.refused["over a store"].startswith("conflict: There is a store")
     assert "Not a valid Neo4j archive" in story.refused["junk"]
     assert story.refused["no file"].startswith("unavailable: There is no file")
+
+
+def test_a_workspace_moves_on_from_the_lts_release_as_a_history_and_as_a_backup(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    _slow(pytestconfig)
+    old, new, keys = tmp_path / "old", tmp_path / "new", Keys(tmp_path / "keys")
+    history, backup = tmp_path / "trip.jsonl", tmp_path / "trip.dump"
+    try:
+        lts = embedded.start("5.26", data=old, progress=False)
+        on(lts, keys, write)
+        before = on(lts, keys, answers)
+        on(lts, keys, lambda ws: ws.export(history))
+        apart(store.backup, backup, data=old, version="5.26")
+        server = embedded.start(data=new, progress=False)
+        ask(server, lambda graph: graph.import_(history))
+        assert on(server, keys, answers) == before
+        assert before["verify"].intact
+        assert len(before["replays"]) == 1
+        apart(store.restore, backup, data=new, overwrite=True)
+        assert on(embedded.start(data=new, progress=False), keys, answers) == before
+    finally:
+        embedded.stop(old, version="5.26")
+        embedded.stop(new)
 
 
 # --- without a server -------------------------------------------------------------------------------------
