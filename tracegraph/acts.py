@@ -91,6 +91,8 @@ class Rows:
     records: list[tuple[str, str]] = field(default_factory=list)
     """The digest of every record, which the epoch's digest covers, and its subject: the act and whom it concerns."""
     ids: list[str] = field(default_factory=list)
+    uncertain: dict[str, str] = field(default_factory=dict)
+    """Verdicts that are taken as uncertain against what they say, and why."""
 
 
 def fail(code: Code, message: str) -> NoReturn:
@@ -567,6 +569,8 @@ class Check:
                 says, cause = "uncertain", "confidence"
             if act.quote is not None and not await self._quoted(act.later, act.quote):
                 says, cause = "uncertain", "quote"
+            if says == "uncertain" and cause is not None:
+                self.out.uncertain[act.id] = cause
         edge: dict[str, Any] = {
             "id": act.id,
             "task": act.task,

@@ -490,6 +490,8 @@ class Committed(Model):
     ids: tuple[str, ...]
     repeated: bool = False
     """True when this `batch_id` had been committed before and nothing was written now."""
+    uncertain: dict[str, str] = {}
+    """Verdicts written now that were taken as uncertain, whatever they said: id to `quote` or `confidence`."""
 
 
 class AdmittedItem(Model):

@@ -226,7 +226,7 @@ class Workspace:
         """Write a verdict on (later, earlier) for a task, or for every task.
 
         A quote that does not stand in the later item's words or its receipts' text, or a confidence below the
-        policy's, makes it `uncertain` (paper §3.2).
+        policy's, makes it `uncertain` (paper §3.2); `Committed.uncertain` then says so.
         """
         act = Verdict(
             later=later,

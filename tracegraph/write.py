@@ -214,7 +214,7 @@ async def _write(tx: Tx, workspace: str, group: Sequence[Batch]) -> list[Committ
                 if before["request"] != batch.request or before["author"] != by:
                     number = before["number"]
                     fail("conflict", f"The batch_id {batch.id!r} was used at epoch {number} for another batch.")
-                outcomes.append(_committed(workspace, before, repeated=batch.rows is None))
+                outcomes.append(_committed(workspace, before, batch.rows))
                 continue
             batch.rows = await Check(tx, moment, batch.each(owner), batch.acts, batch.ids, found).rows()
         except TracegraphError as refusal:
@@ -222,7 +222,7 @@ async def _write(tx: Tx, workspace: str, group: Sequence[Batch]) -> list[Committ
             continue
         epoch = _epoch(batch, by, moment, batch.rows)
         parts.append(Part(moment, by, batch.rows, epoch))
-        outcomes.append(_committed(workspace, epoch))
+        outcomes.append(_committed(workspace, epoch, batch.rows))
         moment = replace(moment, epoch=moment.epoch + 1, previous=epoch["digest"])
     if parts:
         await write_parts(tx, workspace, parts)
@@ -261,7 +261,8 @@ def stored_policy(properties: dict[str, Any]) -> Policy:
     return Policy(**{name: properties[name] for name in Policy.model_fields if name in properties})
 
 
-def _committed(workspace: str, epoch: dict[str, Any], *, repeated: bool = False) -> Committed:
+def _committed(workspace: str, epoch: dict[str, Any], rows: Rows | None) -> Committed:
+    """`rows`: what was written now; None when it had been committed before."""
     recorded_at = instant(epoch["recorded_at"])
     assert recorded_at is not None
     return Committed(
@@ -272,7 +273,8 @@ def _committed(workspace: str, epoch: dict[str, Any], *, repeated: bool = False)
         recorded_at=recorded_at,
         digest=epoch["digest"],
         ids=tuple(epoch["ids"]),
-        repeated=repeated,
+        repeated=rows is None,
+        uncertain=rows.uncertain if rows else {},
     )
 
 

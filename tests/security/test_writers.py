@@ -184,9 +184,9 @@ async def test_a_quote_is_no_way_to_guess_at_words_one_may_not_read(payroll: Pay
         seen = []
         for quote in (right, wrong):
             done = await ws.record(item(), author="A1")
-            await ws.verdict(later=later, earlier=done.ids[-1], says="invalidates", quote=quote, author="A1")
+            verdict = await ws.verdict(later=later, earlier=done.ids[-1], says="invalidates", quote=quote, author="A1")
             read = await ws.read(principal="A1", role="itinerary", task="plan")
-            seen.append(done.ids[-1] in [one.id for one in read])
+            seen.append((done.ids[-1] in [one.id for one in read], [*verdict.uncertain.values()]))
         assert seen[0] == seen[1], (later, right)
 
 
@@ -198,6 +198,22 @@ async def test_a_quote_of_what_its_author_may_read_counts(payroll: Payroll) -> N
     await ws.record(item(id="e1"), author="A1")
     await ws.verdict(later="b0", earlier="e1", says="invalidates", quote="12,000")  # the owner reads everything
     assert "e1" not in [one.id for one in await ws.read(principal="A1", role="itinerary", task="plan")]
+
+
+async def test_a_verdict_that_is_not_taken_as_what_it_says_tells_its_author(payroll: Payroll) -> None:
+    ws = payroll.ws
+    await ws.record(item(id="d0", content="Pickup from Sunrise."), author="A1")
+
+    async def say(**more: Any) -> list[str]:
+        done = await ws.verdict(**{"later": "t0", "earlier": "d0", "says": "invalidates", "author": "A1"} | more)
+        assert set(done.uncertain) <= set(done.ids)
+        return list(done.uncertain.values())
+
+    assert await say(quote="Sunset", batch_id="doubt") == ["quote"]
+    assert await say(confidence=0.1) == ["confidence"]
+    assert await say(says="uncertain") == []
+    assert await say(quote="Sunrise", confidence=0.9) == []
+    assert await say(quote="Sunset", batch_id="doubt") == []  # sent again: nothing was written now
 
 
 async def test_a_batch_id_of_another_is_no_way_to_its_result(payroll: Payroll) -> None:

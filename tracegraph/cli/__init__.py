@@ -225,9 +225,17 @@ def words_of(value: str) -> str:
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
+UNCERTAIN = {
+    "quote": "the quote does not stand in the later item's words or its receipts' text that the author may read",
+    "confidence": "the confidence is below the policy's",
+}
+"""Why a verdict was not taken as what it said."""
+
+
 def wrote(done: Committed, as_json: bool) -> None:
     repeated = " (committed before; nothing was written)" if done.repeated else ""
-    show(done, as_json, [f"epoch {done.epoch}: {', '.join(done.ids) or done.batch_id}{repeated}"])
+    doubts = [f"taken as uncertain: {UNCERTAIN[cause]}" for cause in done.uncertain.values()]
+    show(done, as_json, [f"epoch {done.epoch}: {', '.join(done.ids) or done.batch_id}{repeated}", *doubts])
 
 
 @contextmanager
