@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.invalidation.stub import Stub, says, scripted
 
 
-def tracegraph(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def tracegraph(*arguments: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603
         [sys.executable, "-c", "from tracegraph.cli import main; main()", *arguments],
+        cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -31,6 +34,17 @@ def test_the_demo_tells_the_travel_case_and_where_to_look(neo4j: dict[str, str])
     assert "comes back:  m_c" in told
     assert "p0 <-INVALIDATES- h1 -SUPERSEDES-> h0" in told
     assert "MATCH path =" in told
+
+
+def test_the_commands_that_the_demo_ends_with_run_as_they_stand(neo4j: dict[str, str], tmp_path: Path) -> None:
+    told = tracegraph("demo", **neo4j).stdout.splitlines()
+    commands = [shlex.split(line) for line in told if line.startswith("  tracegraph ")]
+    assert [command[1] for command in commands] == ["browser", "why"]
+    for command in commands:
+        done = tracegraph(*command[1:], folder=tmp_path, **neo4j)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "audits" / "favourites.zip").is_file()
+    assert done.stdout.startswith("p0 rejected: invalidated by h1")
 
 
 def test_with_a_model_the_verifier_decides_the_same_case(neo4j: dict[str, str]) -> None:

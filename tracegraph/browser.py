@@ -16,12 +16,13 @@ from urllib.parse import quote
 from tracegraph.graph import cypher_folder
 from tracegraph.model import Model
 
+PLACES = ("WORKSPACE", "ITEM", "CYCLE", "PRINCIPAL")
+"""What stands in the command for what was not said."""
 STYLE, FAVOURITES, GUIDE = "tracegraph.grass", "favourites.zip", "guide.txt"
-FIRST = "returns"
 
 
 class Question(Model):
-    """One drawn query. `title` is its first line, and the name of its favourite."""
+    """One drawn query. `title` is its first line, with its number and name, and what Browser calls the favourite."""
 
     name: str
     title: str
@@ -40,8 +41,7 @@ def folder() -> Path:
 
 def questions() -> tuple[Question, ...]:
     """Every drawn query, the one to start with first."""
-    files = sorted(folder().glob("*.cypher"), key=lambda file: (file.stem != FIRST, file.stem))
-    return tuple(_question(file) for file in files)
+    return tuple(sorted(map(_question, folder().glob("*.cypher")), key=lambda one: one.title))
 
 
 def _question(file: Path) -> Question:
@@ -66,15 +66,23 @@ def steps(command: str, written: Path | None = None) -> list[str]:
     where = written or folder()
     load = f"3. Paste a query of {where}, or make favourites of them all: tracegraph browser --write FOLDER"
     if written is not None:
-        load = f"3. Drag {where / FAVOURITES} onto Browser: the queries are under Favorites, tracegraph."
+        load = f"3. Drag {where / FAVOURITES} onto Browser. Nothing shows; the queries are under the star, tracegraph."
     return [
-        "1. Connect, and run this in the editor, with what you ask about:",
+        f"1. Connect, and run this in the editor{_missing(command)}:",
         f"   {command}",
         f"2. Drag {where / STYLE} onto Browser: red invalidates and revokes, grey supersedes.",
         load,
-        "4. Run a query. Its graph is drawn; its table says the rest. Click an arrow to read its quote or reasons.",
-        *(f"   {one.name:<9} {one.title} ({', '.join(one.parameters)})" for one in questions()),
+        "4. Run one (the triangle beside a favourite's name) and close the list. Graph draws it, Table tells it;",
+        "   click an arrow for its reasons or its quote, a receipt for the words that a quote is from.",
+        "   To ask about another return: :param cycle => '...', with a cycle from the table of the first.",
+        *(f"   {one.title} ({', '.join(one.parameters)})" for one in questions()),
     ]
+
+
+def _missing(command: str) -> str:
+    """What a person must still put into the command."""
+    left = [name for name in PLACES if f'"{name}"' in command]
+    return f", with yours for {', '.join(left)}" if left else ""
 
 
 def write(target: Path, command: str) -> list[Path]:

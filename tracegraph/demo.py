@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import tracegraph
-from tracegraph.cli import plain
+from tracegraph.cli import plain, program
 from tracegraph.errors import Unavailable
 from tracegraph.model import Frontier, Item, Obligation, Receipt, Result, new_id
 from tracegraph.workspace import Workspace
@@ -29,6 +29,8 @@ PLAN = {
     "p0": "Pickup at 8:00 from Sunrise leaves enough time.",
 }
 PURPOSE = "prepare the final itinerary"
+AWAY = "2026-05-02T00:00:00Z"
+"""A moment of the absence, to ask what A1 could see then."""
 
 
 class Story:
@@ -287,10 +289,13 @@ def _where_to_look(story: Story, workspace: str, cycle: str) -> None:
             f"Password:      cat {server.password_file}",
         )
     story.say(
-        "Paste there:",
+        "Paste there (click an arrow for the quote, a node for its words):",
         f"  MATCH path = (:WorkItem {{workspace: '{workspace}', id: 'p0'}})<-[:INVALIDATES]-()-[:SUPERSEDES]->()",
         "  RETURN path",
-        f"Ask here:      tracegraph why p0 -w {workspace} --cycle {cycle}",
+        "Or bring names, colours and eight questions along:",
+        f"  {program()} browser -w {workspace} --item p0 --cycle {cycle} -p A1 --at {AWAY} --write audits",
+        "Ask here:",
+        f"  {program()} why p0 -w {workspace} --cycle {cycle}",
     )
     if server is not None:
-        story.say("The server goes on running; stop it with: tracegraph down")
+        story.say(f"The server goes on running; stop it with: {program()} down")

@@ -1,5 +1,6 @@
-// Which obligations blocked a return
+// 6 blocked: the obligations that blocked a return
 // Each open one with what it needs and did not get, and the items that could have given it, with why they were rejected.
+// Nothing for a return that was admitted: $cycle is a blocked one's, from `returns`.
 // Parameters: $workspace, $cycle.
 // :param workspace => 'trip'
 // :param cycle => 'cycle-1'
@@ -11,9 +12,11 @@ WITH k, o,
     WHERE reason + ' ' + o.id IN k.left_out] AS selection
 WHERE size(selection) > 0 OR NOT EXISTS { (k)-[:REJECTED]->(o) }
   AND EXISTS { (o)-[:REQUIRES]->(d:Dependency WHERE d.id IN k.uncovered) }
-RETURN k AS return,
-  o AS obligation,
+RETURN o.id AS obligation_id,
+  [(o)-[:REQUIRES]->(d:Dependency) WHERE d.id IN k.uncovered | d.id] AS missing,
   selection,
+  k AS return,
+  o AS obligation,
   COLLECT {
     MATCH path = (o)-[:REQUIRES]->(d:Dependency)
     WHERE d.id IN k.uncovered

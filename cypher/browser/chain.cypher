@@ -1,4 +1,4 @@
-// What invalidated an item, with the quotes
+// 3 chain: what invalidated an item, with the quotes
 // What superseded, revoked or invalidated it or a premise it rests on, up to four premises away; what answered that, and the
 // receipts behind it.
 // Parameters: $workspace, $item.
@@ -16,7 +16,7 @@ CALL (m) {
   MATCH path = (m)-[:BOUND_TO]->(:Receipt)<-[:REVOKES]-(:Revocation)
   RETURN path
 }
-RETURN path,
-  [link IN relationships(path) WHERE link.quote IS NOT NULL | link.quote] AS quotes
+RETURN [link IN relationships(path) WHERE link.quote IS NOT NULL | link.quote] AS quotes,
+  path
 ORDER BY length(path)
 LIMIT 100

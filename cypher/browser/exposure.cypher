@@ -1,11 +1,14 @@
-// Every view that exposed an item
+// 4 exposure: views that showed an item, departures that took it along
 // The returns that issued it and who opened it. Beside them each departure that took the item along in its checkpoint, with
 // what its returns did with it and the views they got instead.
 // Parameters: $workspace, $item.
 // :param workspace => 'trip'
 // :param item => 'p0'
 MATCH (m:WorkItem {workspace: $workspace, id: $item})
-RETURN m AS item,
+WITH m, COLLECT { MATCH (view:ReturnView)-[:ADMITS]->(m) RETURN view.jti } AS views
+RETURN CASE WHEN size(views) = 0 THEN 'no view showed it' ELSE 'it was shown' END AS answer,
+  views,
+  m AS item,
   COLLECT {
     MATCH path = (:ReturnCycle)-[:ISSUED]->(:ReturnView)-[:ADMITS]->(m)
     RETURN path

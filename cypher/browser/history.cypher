@@ -1,4 +1,4 @@
-// The history of an item's key on both clocks
+// 5 history: of an item's key, on both clocks
 // Every version in its order, and what replaced it, revoked it or erased it. The drawing shows what followed what; the table
 // when each version held in the world, and when that was recorded.
 // Parameters: $workspace, $item (any version).

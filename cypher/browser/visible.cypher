@@ -1,4 +1,4 @@
-// What a principal could see at a past moment
+// 8 visible: what a principal could see at a past moment
 // The items whose scope some role of its was granted and not denied then, that rest on no source it could not read, and that
 // were current and neither ended nor revoked, as far as was known by then; with the roles and scopes that opened them.
 // `roles` says by which role; without a principal, any role counts. Premises and verdicts are `why`'s.

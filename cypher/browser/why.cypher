@@ -1,7 +1,7 @@
-// Why an item came out of a return as it did
+// 2 why: an item came out of a return as it did
 // The return, the item, and the evidence in the graph for each recorded reason, as known to that return. `reasons` are the
-// gates'; an item with none passed them. One that nothing joins to the return was outside its pool: the table of
-// cypher/audit/why.cypher says why.
+// gates'; an item with none passed them. `issued_view` is the view that the return got: it shows the item only if ADMITS
+// says so. An item that nothing joins to the return was outside its pool: the table of cypher/audit/why.cypher says why.
 // Parameters: $workspace, $cycle, $item.
 // :param workspace => 'trip'
 // :param cycle => 'cycle-1'
@@ -12,10 +12,17 @@ OPTIONAL MATCH kept_out = (k)-[rejected:REJECTED]->(m)
 OPTIONAL MATCH issued = (k)-[:ISSUED]->(view:ReturnView)
 OPTIONAL MATCH shown = (view)-[:ADMITS]->(m)
 WITH *, coalesce(rejected.reasons, []) AS reasons
-RETURN k AS return,
-  m AS item,
+RETURN reasons,
   rejected.gates AS gates,
-  reasons,
+  COLLECT {
+    MATCH (m)<-[verdict:INVALIDATES]-(later:WorkItem)
+    WHERE 'invalidated' IN reasons AND verdict.epoch <= k.epoch < verdict.retired_epoch
+    RETURN {later: later.id, quote: verdict.quote, rationale: verdict.rationale, judged_by: verdict.author}
+  } AS verdicts,
+  k.decision AS decision,
+  view.jti AS issued_view,
+  k AS return,
+  m AS item,
   kept_out,
   issued,
   shown,

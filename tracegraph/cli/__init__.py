@@ -10,6 +10,8 @@ import json
 import logging
 import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -223,6 +225,13 @@ def words_of(value: str) -> str:
     except UnicodeDecodeError:
         usage("The standard input is not UTF-8.")
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
+
+
+def program() -> str:
+    """How a person calls this command here: by its name, or by its path while that is not on PATH."""
+    called = Path(sys.argv[0])
+    by_name = called.stem != "tracegraph" or shutil.which("tracegraph") is not None
+    return "tracegraph" if by_name else shlex.quote(os.path.relpath(called))
 
 
 UNCERTAIN = {
