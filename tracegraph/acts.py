@@ -152,8 +152,8 @@ async def resolve(
         now=moment.now,
         batch={
             "authors": sorted(set(authors)),
-            "items": sorted({id for one in ids for id in (*one.items, *one.named_items)}),
-            "receipts": sorted({id for one in ids for id in (*one.receipts, *one.named_receipts)}),
+            "items": sorted({id for one in ids for id in (*one.items, *one.named_items, *one.receipts)}),
+            "receipts": sorted({id for one in ids for id in (*one.receipts, *one.named_receipts, *one.items)}),
             "experiences": [id for one in ids for id in one.experiences],
             "withdrawals": [act.target for act in acts if isinstance(act, Withdraw)],
             "quoted": sorted({act.later for act in acts if isinstance(act, Verdict) and act.quote is not None}),
@@ -226,20 +226,24 @@ class Check:
         return self.out
 
     def _ids(self) -> None:
-        """Refuse ids that are given twice or taken; from here on the batch's own are known."""
-        given: tuple[tuple[list[str], Collection[str], str], ...] = (
-            (self.ids.items, self.items, "item"),
-            (self.ids.receipts, self.receipts, "receipt"),
-            (self.ids.experiences, self.experiences, "experience"),
-        )
-        for ids, _, what in given:
+        """Refuse ids that are given twice or taken; from here on the batch's own are known.
+
+        Items and receipts share their ids: `revoke` and `retract` name either by its id alone.
+        """
+        given = [*self.ids.items, *self.ids.receipts]
+        for ids in (given, self.ids.experiences):
             if len(set(ids)) < len(ids):
                 twice = next(id for id in ids if ids.count(id) > 1)
-                fail("conflict", f"The batch gives the {what} id {twice!r} twice.")
-        for ids, there, what in given:
-            for id in ids:
+                fail("conflict", f"The batch gives the id {twice!r} twice.")
+        taken: tuple[tuple[Collection[str], Collection[str], str], ...] = (
+            (given, self.items, "an item"),
+            (given, self.receipts, "a receipt"),
+            (self.ids.experiences, self.experiences, "an experience"),
+        )
+        for new, there, what in taken:
+            for id in new:
                 if id in there:
-                    fail("conflict", f"The {what} id {id!r} is taken.")
+                    fail("conflict", f"The id {id!r} is that of {what} already.")
         for act in self.acts:
             for row in _identities(act):
                 self.items[row["id"]] = row

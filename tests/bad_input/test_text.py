@@ -56,8 +56,8 @@ async def test_each_hostile_text_alone_is_read_back_exactly(graph: Graph) -> Non
         await ws.grant(role="role", principal="P", read=list(HOSTILE.values()))
         await ws.record(*(
             Item(id=text, key=text, scope=text, content=text, task=text, purposes=[text], role=text,
-                 supports=[Support(dependency=text, receipt=text)],
-                 receipts=[Receipt(id=text, uri=text, text=text, issuer=text)])
+                 supports=[Support(dependency=text, receipt=text + "r")],
+                 receipts=[Receipt(id=text + "r", uri=text, text=text, issuer=text)])
             for text in HOSTILE.values()
         ))  # fmt: skip
         found = {item.id: item for item in await ws.read(principal="P", role="role", task="t")}
@@ -80,13 +80,13 @@ async def test_hostile_text_is_read_back_exactly_from_every_place(graph: Graph, 
     ws = await graph.workspace(id, owner=text)
     try:
         await ws.grant(role=text, principal=text, read=[text], write=[text])
-        receipt = Receipt(id=text, uri=text, text=text, issuer=text, origin=text)
+        receipt = Receipt(id=text + "r", uri=text, text=text, issuer=text, origin=text)
         fact = Item(
             id=text, key=text, scope=text, content=text, task=text, purposes=[text], role=text,
-            supports=[Support(dependency=text, receipt=text)], receipts=[receipt],
+            supports=[Support(dependency=text, receipt=text + "r")], receipts=[receipt],
         )  # fmt: skip
         done = await ws.record(fact, author=text, batch_id=text)
-        assert (done.workspace, done.batch_id, done.author, done.ids) == (id, text, text, (text, text))
+        assert (done.workspace, done.batch_id, done.author, done.ids) == (id, text, text, (text + "r", text))
         owed = Obligation(id=text + "o", key=text, scope=text, content=text, role=text, task=text, purposes=[text],
                           requires=[text], frontier=Frontier(id=text + "f", content=text))  # fmt: skip
         await ws.open_obligation(owed, author=text)
@@ -138,7 +138,7 @@ async def test_the_longest_of_everything_is_stored_and_read_back(graph: Graph) -
     ws = await graph.workspace(id, owner=name, policy={"max_item_chars": 10**6, "max_chars": 10**7})
     try:
         await ws.grant(role=name, principal=name, read=[name], write=[name])
-        receipt = Receipt(id=name, uri=note, text=WIDEST * Limits.text, issuer=note, origin=note)
+        receipt = Receipt(id=name[:-1] + "r", uri=note, text=WIDEST * Limits.text, issuer=note, origin=note)
         links = [name, *(str(n) for n in range(Limits.links - 1))]
         fact = Item(id=name, key=name, scope=name, content=words, task=name, role=name, purposes=links,
                     receipts=[receipt], supports=links)  # fmt: skip

@@ -249,6 +249,8 @@ def test_only_a_later_restoring_verdict_answers_an_invalidating_one() -> None:
         (record("b", supports=[{"dependency": "d", "receipt": "gone"}]), "unknown_item"),
         (record("b", receipts=[{"id": "gone", "sha256": "0" * 64}]), "unknown_item"),
         (record("b", receipts=[{"id": "r_a", "uri": "log:2", "text": "again"}]), "conflict"),
+        (record("r_a"), "conflict"),  # items and receipts are named by their ids alone
+        (record("b", receipts=[{"id": "a", "uri": "log:2", "text": "other"}]), "conflict"),
         ({"resolve": {"target": "a", "by": "Q"}}, "invalid_record"),  # another kind before permission
         ({"advance": {"id": "f", "obligation": "a", "content": "f"}}, "invalid_record"),
         ({"verdict": {"later": "a", "earlier": "a", "says": "compatible"}}, "invalid_record"),

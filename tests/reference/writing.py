@@ -131,16 +131,12 @@ def interval(ws: Workspace, valid_from: int | None, valid_to: int | None) -> tup
 
 
 def check_repeated_ids(ws: Workspace, batch: Sequence[Draft]) -> None:
-    items, receipts = set(ws.items), set(ws.receipts)
+    taken = {*ws.items, *ws.receipts}  # `revoke` and `retract` name an item or a receipt by its id alone
     for draft in batch:
-        if draft.id in items:
-            raise Refusal("conflict", f"item {draft.id} is already there")
-        items.add(draft.id)
-        for use in draft.receipts:
-            if use.new and use.id in receipts:
-                raise Refusal("conflict", f"receipt {use.id} is already there")
-            if use.new:
-                receipts.add(use.id)
+        for id in (draft.id, *(use.id for use in draft.receipts if use.new)):
+            if id in taken:
+                raise Refusal("conflict", f"{id} is already there")
+            taken.add(id)
 
 
 def check_known(ws: Workspace, draft: Draft, drafts: dict[str, Draft]) -> None:

@@ -68,6 +68,14 @@ FORBIDDEN: dict[str, tuple[str, Act]] = {
         "write_not_granted",
         lambda p: p.ws.record(item(supersedes=["t0", "b0"]), author="A1"),
     ),
+    "take its receipt's id, so that `revoke` would miss the receipt": (
+        "conflict",
+        lambda p: p.ws.record(item(id="r_b0"), author="A1"),
+    ),
+    "give its id to a receipt": (
+        "conflict",
+        lambda p: p.ws.record(item(receipts=[Receipt(id="b0", uri="mail:9", text="Mine.")]), author="A1"),
+    ),
     "record a version of its identity": (
         "write_not_granted",
         lambda p: p.ws.record(item(scope="payroll", key="bonus"), author="A1"),
