@@ -259,7 +259,7 @@ def test_the_command_leaves_with_2_for_a_malformed_file_and_plays_the_others(tra
         Path("bad.trace.yaml").write_text(text, encoding="utf-8", errors="surrogateescape")
         ran = tracegraph_("check", "bad.trace.yaml", "good.trace.yaml")
         assert ran.code == 2
-        assert "1 passed, 0 failed, 1 malformed" in ran.err
+        assert "files: 1 passed, 0 failed, 1 malformed" in ran.err
         assert any(line.startswith("bad.trace.yaml:") for line in ran.err.splitlines())
 
 

@@ -344,7 +344,7 @@ def check(
         typer.echo(harmless(fault), err=True)
     failed = sum(not report.passed for report in done)
     if not as_json:
-        typer.echo(f"{len(done) - failed} passed, {failed} failed, {len(malformed)} malformed", err=True)
+        typer.echo(f"files: {len(done) - failed} passed, {failed} failed, {len(malformed)} malformed", err=True)
     if malformed or failed:
         raise typer.Exit(2 if malformed else 1)
 
