@@ -196,25 +196,26 @@ class Walk:
                 for id in part:
                     epoch, recorded, subject = records[id]
                     self.records += 1
-                    with _foreign() as fault:
-                        fault.what = self._record(act, check, epoch, recorded, found.get(id))
-                    if fault.what is not None:
-                        yield Break(epoch=epoch["number"], record=subject, what=fault.what)
-                    elif self.visit is not None:
+                    fault = _fault(act, check, epoch, recorded, found.get(id))
+                    if fault is not None:  # a commit that is being applied is seen in parts: look when there is none
+                        found |= {one["id"]: one for one in await self.settled(query, id)}
+                        fault = _fault(act, check, epoch, recorded, found.get(id))
+                    if fault is not None:
+                        yield Break(epoch=epoch["number"], record=subject, what=fault)
+                        continue
+                    self._count(act, found[id])
+                    if self.visit is not None:
                         self.visit(epoch["number"], subject, act, found[id])
 
-    def _record(
-        self, act: str, check: _Check, epoch: Mapping[str, Any], recorded: str, row: Mapping[str, Any] | None
-    ) -> str | None:
-        if row is None:
-            return "it is missing"
-        self._count(act, row)
-        for what in check(act, epoch, row):
-            if not isinstance(what, Recomputed):
-                return what
-            if what != recorded:
-                return OTHER
-        return None
+    async def settled(self, query: str, id: str) -> list[dict[str, Any]]:
+        """What a query finds of one record while nobody writes."""
+
+        async def work(tx: Tx) -> list[dict[str, Any]]:
+            await lock(tx, self.workspace)
+            row = await tx.row(f"audit/verify/{query}", workspace=self.workspace, ids=[id], latest=self.latest)
+            return list(row["found"]) if row else []
+
+        return await self.graph.under_lock(work)
 
     def _count(self, act: str, row: Mapping[str, Any]) -> None:
         if act in ("grant", "deny"):
@@ -317,6 +318,21 @@ def covered(act: str, row: Mapping[str, Any]) -> dict[str, Any]:
             return {"target": row["id"], "author": row["retired"][0][1]}
 
 
+def _fault(
+    act: str, check: _Check, epoch: Mapping[str, Any], recorded: str, row: Mapping[str, Any] | None
+) -> str | None:
+    """What is wrong with one record, by its row of the graph."""
+    if row is None:
+        return "it is missing"
+    with _foreign() as fault:
+        for what in check(act, epoch, row):
+            if not isinstance(what, Recomputed):
+                return what
+            if what != recorded:
+                return OTHER
+    return fault.what
+
+
 _Check = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
 """Yields what is wrong, and digests that must be the recorded one."""
 KEPT_BESIDE = {"workspace", "epoch", "retired_epoch", "retired_by", "recorded_at", "author", "digest"}
@@ -367,6 +383,8 @@ def _words(stored: Mapping[str, Any], text: str, digested: str) -> Iterator[str]
 
 
 def _undone(row: Mapping[str, Any]) -> Iterator[str]:
+    if row.get("strange"):
+        yield "it is joined to something outside the workspace"
     if not row.get("retired", True):
         yield "it counts as undone, and no epoch says so"
     if not row.get("erased", True):
@@ -389,8 +407,6 @@ def _item(_: str, epoch: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[
         yield "its identity is missing, so that no return would find it"
     if row["misdated"]:
         yield "one of its links claims another epoch"
-    if row["strange"]:
-        yield "something outside the workspace points at it"
     yield from _undone(row)
 
 

@@ -670,6 +670,11 @@ async def test_an_empty_workspace_is_intact(workspace: Workspace) -> None:
     assert (found.intact, found.epoch, found.records) == (True, 0, 0)
 
 
+MOVED = (
+    "MATCH (m:WorkItem {workspace: $ws, id: '%s'})-[e:%s]->(there) "
+    "CALL (m, e, there) { CREATE (decoy:$(labels(there))) SET decoy = properties(there), decoy.workspace = 'elsewhere' "
+    "CREATE (m)-[moved:$(type(e))]->(decoy) SET moved = properties(e) } DELETE e"
+)
 ITEM = "MATCH (m:WorkItem {workspace: $ws, id: '%s'}) "
 EDGE = "MATCH (:WorkItem {workspace: $ws, id: '%s'})-[e:%s]->() "
 NEW = f"workspace: $ws, epoch: 3, retired_epoch: {OPEN}, valid_from: 0, valid_to: {OPEN}"
@@ -682,6 +687,46 @@ TAMPERED: dict[str, tuple[str, str, str]] = {
         "not those",
     ),
     "an item's words gone": (ITEM % "a" + "REMOVE m.content", "item a", "missing"),
+    "an item erased by an epoch that is yet to come": (
+        ITEM % "a" + "SET m.erased_epoch = 1000000 REMOVE m.content",
+        "item a",
+        "counts as erased",
+    ),
+    "a receipt erased by an epoch that is yet to come": (
+        "MATCH (r:Receipt {workspace: $ws, id: 'r_a'}) SET r.erased_epoch = 1000000 REMOVE r.text",
+        "receipt r_a",
+        "counts as erased",
+    ),
+    "a grant undone by an epoch that is yet to come": (
+        "MATCH ()-[g:HOLDS {workspace: $ws}]->() SET g.retired_epoch = 1000000",
+        "grant $grant",
+        "do not agree",
+    ),
+    "a whole grant undone by an epoch that is yet to come": (
+        "MATCH ()-[g:HOLDS|MAY_READ|MAY_WRITE {workspace: $ws}]->() SET g.retired_epoch = 1000000",
+        "grant $grant",
+        "counts as undone",
+    ),
+    "an item retracted by an epoch that is yet to come": (
+        ITEM % "a" + "SET m.retired_epoch = 1000000",
+        "item a",
+        "counts as undone",
+    ),
+    "a binding to a receipt of the same id elsewhere": (
+        MOVED % ("a", "BOUND_TO"),
+        "item a",
+        "outside the workspace",
+    ),
+    "a supersession of an item of the same id elsewhere": (
+        MOVED % ("c", "SUPERSEDES {named: true}"),
+        "item c",
+        "outside the workspace",
+    ),
+    "a derivation from an item of the same id elsewhere": (
+        MOVED % ("b", "DERIVED_FROM"),
+        "item b",
+        "outside the workspace",
+    ),
     "an item's end": (ITEM % "a" + "SET m.valid_to = 9", "item a", "not those"),
     "an item's beginning as text": (ITEM % "a" + "SET m.valid_from = 'soon'", "item a", "not those"),
     "an item's kind": (ITEM % "a" + "SET m.kind = 'rumour'", "item a", "never has"),

@@ -1,5 +1,5 @@
 // Grants and denials: every edge of each, with both ends.
-// Parameters: $workspace, $ids, $latest (the last epoch walked).
+// Parameters: $workspace, $ids, $latest (unused: what undid it stands in the log, however late).
 UNWIND $ids AS id
 CALL (id) {
   MATCH (a)-[g:HOLDS {workspace: $workspace, id: id}]->(b) RETURN a, g, b
@@ -18,7 +18,7 @@ WITH id, collect({
 }) AS edges, g.retired_epoch AS retired_epoch
 WITH id, collect({
   edges: edges,
-  retired: coalesce(retired_epoch > $latest, false) OR EXISTS {
+  retired: retired_epoch = 9223372036854775807 OR EXISTS {
     MATCH (e:Epoch {workspace: $workspace, number: retired_epoch})
     WHERE 'withdraw ' + id IN e.subjects
   }

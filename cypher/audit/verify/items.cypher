@@ -25,14 +25,17 @@ RETURN collect({
     WHERE link.epoch IS NULL OR link.epoch <> m.epoch AND (type(link) <> 'SUPERSEDES' OR link.named)
   },
   strange: EXISTS {
-    MATCH (m)<-[link:SUPERSEDES|REVOKES|PROPOSED|INVALIDATES|CLEARED|UNVERIFIED|RESTORES]-(other)
+    MATCH (m)<-[:SUPERSEDES|REVOKES|PROPOSED|INVALIDATES|CLEARED|UNVERIFIED|RESTORES|ERASES]-(other)
+    WHERE other.workspace IS NULL OR other.workspace <> m.workspace
+  } OR EXISTS {
+    MATCH (m)-[:BOUND_TO|DEPENDS_ON|DERIVED_FROM|SUPPORTS|REQUIRES|FRONTIER_OF|SUPERSEDES]->(other)
     WHERE other.workspace IS NULL OR other.workspace <> m.workspace
   },
-  retired: coalesce(m.retired_epoch > $latest, false) OR EXISTS {
+  retired: m.retired_epoch = 9223372036854775807 OR EXISTS {
     MATCH (e:Epoch {workspace: m.workspace, number: m.retired_epoch})
     WHERE 'retract ' + m.id IN e.subjects
   },
-  erased: m.erased_epoch IS NULL OR m.erased_epoch > $latest OR EXISTS {
+  erased: m.erased_epoch IS NULL OR EXISTS {
     MATCH (m)<-[:ERASES]-(x:Erasure)
     WHERE x.epoch = m.erased_epoch
   },

@@ -1,5 +1,5 @@
 // Verdicts with everything their digests cover.
-// Parameters: $workspace, $ids, $latest (the last epoch walked).
+// Parameters: $workspace, $ids, $latest (unused: what undid it stands in the log, however late).
 UNWIND $ids AS id
 CALL (id) {
   MATCH (a)-[v:PROPOSED {workspace: $workspace, id: id}]->(b) RETURN a, v, b
@@ -20,7 +20,7 @@ RETURN collect({
   earlier: b.id,
   begins: a.valid_from,
   blanked: a.erased_epoch IS NOT NULL OR b.erased_epoch IS NOT NULL,
-  retired: coalesce(v.retired_epoch > $latest, false) OR EXISTS {
+  retired: v.retired_epoch = 9223372036854775807 OR EXISTS {
     MATCH (e:Epoch {workspace: $workspace, number: v.retired_epoch})
     WHERE 'withdraw ' + id IN e.subjects
   }
