@@ -672,7 +672,7 @@ async def test_an_empty_workspace_is_intact(workspace: Workspace) -> None:
 
 MOVED = (
     "MATCH (m:WorkItem {workspace: $ws, id: '%s'})-[e:%s]->(there) "
-    "CALL (m, e, there) { CREATE (decoy:$(labels(there))) SET decoy = properties(there), decoy.workspace = 'elsewhere' "
+    "CALL (m, e, there) { CREATE (decoy {workspace: 'elsewhere', id: there.id}) SET decoy:$(labels(there)) "
     "CREATE (m)-[moved:$(type(e))]->(decoy) SET moved = properties(e) } DELETE e"
 )
 ITEM = "MATCH (m:WorkItem {workspace: $ws, id: '%s'}) "
