@@ -20,6 +20,8 @@ import pytest
 from tests.security.conftest import START, Clock, Team, team_of
 from tracegraph import Frontier, Graph, Item, Obligation, Receipt, TracegraphError, Workspace
 from tracegraph.graph import Tx
+from tracegraph.invalidation.evidence import Answer, Ask, Forecast, Pair, Scanned
+from tracegraph.invalidation.pipeline import Invalidation
 from tracegraph.scenarios import forget
 from tracegraph.signing import Keys
 
@@ -191,6 +193,54 @@ async def test_a_reader_is_told_the_same_whether_hidden_items_exist_or_not(two: 
     # a refusal takes the same steps, so that its time does not tell what the database holds
     assert with_hidden.asked == without.asked
     assert text.count('"admitted"') >= 2  # and the reader was told something
+
+
+class NothingFound:
+    """A scan that proposes nothing."""
+
+    model = prompt = "none"
+
+    async def scan(self, scope: Any, ledger: Any, meter: Any, progress: Any = None) -> Scanned:
+        return Scanned()
+
+    async def forecast(self, scope: Any, ledger: Any) -> Forecast:
+        return Forecast(0, 0, ())
+
+
+class Listening:
+    """A verifier that keeps what it is shown, and finds everything compatible."""
+
+    model = "none"
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def prompt(self, ask: Ask) -> str:
+        return ask
+
+    async def verify(self, pair: Pair) -> Answer:
+        self.shown.append(repr(pair))
+        return Answer("compatible", confidence=1.0)
+
+
+async def test_verification_counts_and_shows_no_item_that_the_role_may_not_read(team: Team) -> None:
+    """A judgement by a hidden item is not counted; what it invalidated is not judged anew with its words in view."""
+    ws, listening = team.ws, Listening()
+    ws.invalidation = Invalidation(NothingFound(), listening)
+    await ws.record(item("n0", "trip", "A hotel near the station."), item("n1", "trip", "The train is late."))
+    await ws.record(item("x0", "vault", "Hidden."), item("x1", "vault", "The station moved."))
+    await ws.verdict(later="x0", earlier="n0", says="compatible")
+    await ws.verdict(later="x1", earlier="n1", says="invalidates")
+    await ws.record(item("n2", "trip", "The station is where it was."))
+    await ws.verdict(later="n2", earlier="n0", says="compatible")
+    await ws.record(item("n3", "trip", "The station stays.", supersedes=["x1"]))
+    result = await ws.join(**A1)
+    assert result.pairs is not None
+    assert result.pairs.reused == 1
+    assert claims(result.view or "")["pairs"]["reused"] == 1
+    assert "moved" not in "".join(listening.shown)
+    await ws.sweep()  # which judges by nobody's rights
+    assert "moved" in "".join(listening.shown)
 
 
 async def test_sixty_forbidden_near_duplicates_crowd_no_allowed_item_out(team: Team) -> None:

@@ -76,7 +76,7 @@ class BatchSweep:
         finished: list[tuple[Scope, str | None]] = []
         for task in (None, *await self.ledger.tasks()):
             scope, judged = await self.method.of_sweep(self.ledger, task, await pinned(self.ledger))
-            recovered = await self.method.recoveries(self.ledger, scope, judged)
+            recovered = await self.method.recoveries(self.ledger, scope, judged, None)
             found = await self.scanner.requests(scope, self.ledger)
             if not found:
                 scanned = await self.scanner.scan(scope, self.ledger, Meter(0))

@@ -330,12 +330,13 @@ class Invalidation:
         await self._dialects(ledger)
         scope, judged = await select()
         asked: dict[Todo, Answer] = {}
-        recoveries = await self.recoveries(ledger, scope, judged)
+        recoveries = await self.recoveries(ledger, scope, judged, back)
         if recoveries:
             await self._judge(ledger, recoveries, meter, asked, progress)
             if any(answer.says == "restores" for answer in asked.values()):
                 scope, judged = await select()
         before = await ledger.states(scope.earlier | scope.invalidated, task=scope.task)
+        hidden = await self._hidden(ledger, {later for later, _ in before}, scope, back)
         scanned = await self.scanner.scan(scope, ledger, meter, progress)
         todos, unscanned = await self.todos(ledger, scope, scanned, back)
         await self._judge(ledger, todos, meter, asked, progress)
@@ -350,7 +351,7 @@ class Invalidation:
         return Pairs(
             proposed=len(recoveries) + len(todos),
             judged=sum(answer.judged for answer in asked.values()),
-            reused=sum(kind != "PROPOSED" for kind in before.values()),
+            reused=sum(kind != "PROPOSED" and later not in hidden for (later, _), kind in before.items()),
             unjudged=len(left) + unscanned,
             invalidated=written["INVALIDATES"],
             cleared=written["CLEARED"],
@@ -402,8 +403,13 @@ class Invalidation:
             Todo(later, old, tasks[old] or tasks[later]) for later, old in sorted(waiting) if later not in hidden
         ], placeholders
 
-    async def recoveries(self, ledger: Ledger, scope: Scope, judged: dict[str, gates.Judged]) -> list[Todo]:
-        """What was invalidated by items none of which stands any more, with what took their place."""
+    async def recoveries(
+        self, ledger: Ledger, scope: Scope, judged: dict[str, gates.Judged], back: gates.Return | None
+    ) -> list[Todo]:
+        """What was invalidated by items none of which stands any more, with what took their place.
+
+        The model is shown those items: not when the returning role may not read one of them.
+        """
         rows = await ledger.recoverable(scope.invalidated, task=scope.task, epoch=scope.epoch, valid_at=scope.valid_at)
         behind: dict[str, dict[str, list[str]]] = {}
         for earlier, later, retracted, named in rows:
@@ -411,11 +417,15 @@ class Invalidation:
                 behind.setdefault(earlier, {})[later] = named
         if not behind:
             return []
-        current = await self._current(ledger, {later for laters in behind.values() for later in laters}, scope, judged)
+        everything = {later for laters in behind.values() for later in laters}
+        hidden = await self._hidden(ledger, everything, scope, back)
+        current = await self._current(ledger, everything, scope, judged)
         asked = await ledger.settled(list(behind), task=scope.task, ask="restore", verifier=self.verifier)
         todos = []
         for earlier, laters in sorted(behind.items()):
             if any(current[later].reasons & gates.STANDING <= {"not_yet_valid"} for later in laters):
+                continue
+            if hidden & laters.keys():
                 continue
             successors = {current[later].current for later in laters} | {
                 id for named in laters.values() for id in named
@@ -446,6 +456,14 @@ class Invalidation:
             for id in {current[later].current, *named}
             if id is not None and scope.has(id, earlier)
         ]
+
+    async def _hidden(self, ledger: Ledger, ids: set[str], scope: Scope, back: gates.Return | None) -> set[str]:
+        """Which of these items the returning role may not read; on a sweep none is hidden."""
+        others = ids - set(scope.placed)
+        if back is None or not others:
+            return set()
+        seen = await self._current(ledger, others, scope, {}, back)
+        return {id for id in others if not seen[id].readable()}
 
     async def _current(
         self,
