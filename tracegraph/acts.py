@@ -195,6 +195,7 @@ class Check:
             self.withdrawals.setdefault(row["id"], []).append(row)
 
     async def rows(self) -> Rows:
+        self._shapes()
         self._ids()
         for act, author in zip(self.acts, self.authors, strict=True):
             self.author = author
@@ -224,6 +225,22 @@ class Check:
                 case Depart():
                     await self._depart(act)
         return self.out
+
+    def _shapes(self) -> None:
+        """Refuse what names nothing, or would end before it begins: the beginning may be this moment."""
+        for act in self.acts:
+            if isinstance(act, Grant) and act.principal is None and not act.read and not act.write:
+                fail("invalid_record", f"The {'denial' if act.deny else 'grant'} names nothing to hold, read or write.")
+            if isinstance(act, (Item, Grant)):
+                start, end = self._interval(act)
+                if end <= start:
+                    what = f"The item {act.id!r}" if isinstance(act, Item) else "The grant"
+                    fail("empty_interval", f"{what} would end at {iso(end)}, before it begins at {iso(start)}.")
+
+    def _interval(self, act: Item | Grant) -> tuple[int, int]:
+        """From when to when it is valid (microseconds)."""
+        start = self.moment.now if act.valid_from is None else micros(act.valid_from)
+        return start, OPEN if act.valid_to is None else micros(act.valid_to)
 
     def _ids(self) -> None:
         """Refuse ids that are given twice or taken; from here on the batch's own are known.
@@ -284,10 +301,7 @@ class Check:
     # record, open_obligation, advance
 
     def _item(self, act: Item) -> None:
-        start = self.moment.now if act.valid_from is None else micros(act.valid_from)
-        end = OPEN if act.valid_to is None else micros(act.valid_to)
-        if end <= start:
-            fail("empty_interval", f"The item {act.id!r} would end at {iso(end)}, before it begins at {iso(start)}.")
+        start, end = self._interval(act)
         replaced = [self._target(id) for id in act.supersedes]
         own = self.items[act.id]
         for id in (*act.depends_on, *act.derived_from):
@@ -505,12 +519,7 @@ class Check:
 
     def _grant(self, act: Grant) -> None:
         self._owner_only("deny" if act.deny else "grant")
-        if act.principal is None and not act.read and not act.write:
-            fail("invalid_record", f"The {'denial' if act.deny else 'grant'} names nothing to hold, read or write.")
-        start = self.moment.now if act.valid_from is None else micros(act.valid_from)
-        end = OPEN if act.valid_to is None else micros(act.valid_to)
-        if end <= start:
-            fail("empty_interval", f"The grant would end at {iso(end)}, before it begins at {iso(start)}.")
+        start, end = self._interval(act)
         found = self._log(
             "deny" if act.deny else "grant",
             {
@@ -562,6 +571,8 @@ class Check:
 
     async def _verdict(self, act: Verdict) -> None:
         later, earlier = self._target(act.later), self._target(act.earlier)
+        if act.later == act.earlier:
+            fail("invalid_record", f"The item {act.later!r} cannot judge itself.")
         self._may_write([earlier["scope"]])
         for row in (later, earlier):
             if row.get("erased"):

@@ -367,12 +367,6 @@ class Verdict(Model):
     usage: Spent | None = None
     id: Id = Field(default_factory=lambda: new_id("verdict"))
 
-    @model_validator(mode="after")
-    def _two_items(self) -> Verdict:
-        if self.later == self.earlier:
-            raise PydanticCustomError("invalid_record", "an item cannot judge itself")
-        return self
-
 
 class Remember(Model):
     """A principal's private memory, grounded in work items (paper §3.5)."""
