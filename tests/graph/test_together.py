@@ -203,3 +203,28 @@ async def test_versions_recorded_together_are_in_the_order_of_versions_recorded_
 
     assert await edges(workspace.id) == await edges(other.id)
     assert (await other.verify()).intact
+
+
+@pytest.mark.parametrize("query", ["", "words"])
+async def test_what_is_erased_between_the_gates_and_the_words_is_judged_anew(
+    graph: tracegraph.Graph, monkeypatch: pytest.MonkeyPatch, workspace: tracegraph.Workspace, query: str
+) -> None:
+    ws, who = workspace, {"principal": "P", "role": "r", "task": "t"}
+    await ws.set_policy(fill="relevance")
+    await ws.grant(role="r", read=["s"], write=["s"], principal="P")
+    await ws.record(*(fact(id, receipts=[Receipt(uri="u", text=id)]) for id in ("a", "b", "c", "d")))
+    ticket = await ws.depart(**who)
+    rows, left = Tx.rows, ["a", "b"]
+
+    async def erased_first(self: Tx, name: str, **parameters: Any) -> list[dict[str, Any]]:
+        if name == "admission/contents" and left:
+            await ws.erase(left.pop(), reason="now")
+        return await rows(self, name, **parameters)
+
+    monkeypatch.setattr(Tx, "rows", erased_first)
+    found = await ws.admit(ticket, principal="P", query=query or None)
+    assert {one.id for one in found.items} == {"c", "d"}
+    assert found.rejected["b"] == ("erased",)
+    left.append("c")
+    assert [one.id for one in await ws.read(**who)] == ["d"]
+    assert (await ws.verify()).intact

@@ -124,11 +124,13 @@ async def _decide(
     back = gates.Return(asked.role, asked.task, asked.purpose, pinned.policy)
 
     async def read(tx: Tx) -> tuple[Decided, dict[str, dict[str, Any]]]:
-        decided = await evaluate(tx, workspace, back, pinned.clocks, departed, asked.query)
-        if decided.decision != "admitted":
-            return decided, {}
-        row = await tx.row("admission/contents", workspace=workspace, ids=list(decided.cover.selected))
-        return decided, {item["id"]: item for item in (row["items"] if row else [])}
+        while True:
+            decided = await evaluate(tx, workspace, back, pinned.clocks, departed, asked.query)
+            if decided.decision != "admitted":
+                return decided, {}
+            words = await gates.words(tx, workspace, decided.cover.selected)
+            if words is not None:
+                return decided, words
 
     if pinned.refused is not None:
         nothing = cover.Cover(coverage=Fraction(0), critical=Fraction(0))
@@ -194,7 +196,7 @@ async def _scores(
         return {}
     rest = [id for id, one in pool.items() if one.eligible() and id not in covering.selected]
     row = await tx.row("admission/contents", workspace=workspace, ids=rest)
-    return cover.relevance(query, {item["id"]: item["content"] for item in (row["items"] if row else [])})
+    return cover.relevance(query, {item["id"]: item["content"] or "" for item in (row["items"] if row else [])})
 
 
 async def settle(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bool = False) -> Pinned:

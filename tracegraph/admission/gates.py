@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tracegraph.graph import Tx
 from tracegraph.model import PREMISE_DEPTH, Policy
@@ -121,6 +122,13 @@ async def judge(tx: Tx, workspace: str, ids: Iterable[str], back: Return, clocks
     _carry_receipts(found)
     _carry_premises(found)
     return found
+
+
+async def words(tx: Tx, workspace: str, ids: Collection[str]) -> dict[str, dict[str, Any]] | None:
+    """The words and marks of items that passed; None when one was erased since, and the gates must judge anew."""
+    row = await tx.row("admission/contents", workspace=workspace, ids=list(ids))
+    items = {item["id"]: item for item in (row["items"] if row else [])}
+    return None if any(item["content"] is None for item in items.values()) else items
 
 
 async def stands(tx: Tx, workspace: str, id: str, *, valid_at: int, epoch: int, task: str | None) -> bool:

@@ -35,10 +35,12 @@ async def read(
         row = await tx.row(
             "admission/current", workspace=workspace, epoch=pinned.clocks.epoch, valid_at=pinned.clocks.valid_at
         )
-        found = await gates.judge(tx, workspace, row["current"] if row else [], back, pinned.clocks)
-        ids = [id for id in (row["current"] if row else []) if found[id].stands() and found[id].readable()]
-        contents = await tx.row("admission/contents", workspace=workspace, ids=ids)
-        return list(contents["items"]) if contents else []
+        while True:
+            found = await gates.judge(tx, workspace, row["current"] if row else [], back, pinned.clocks)
+            ids = [id for id in (row["current"] if row else []) if found[id].stands() and found[id].readable()]
+            items = await gates.words(tx, workspace, ids)
+            if items is not None:
+                return list(items.values())
 
     items = await graph.read(work)
     return tuple(admitted(item, None) for item in sorted(items, key=lambda item: (item["key"], item["id"])))
