@@ -1,5 +1,4 @@
-// Records one return decision with every item's reasons, the view it issued, and the departure it answers; returns the
-// words of the admitted items.
+// Records one return decision with every item's reasons, the view it issued, and the departure it answers.
 // Parameters: $workspace, $cycle (a map of its properties), $checkpoint (null when there is none), $rejected (maps: id,
 // gates, reasons, detail), $view (null, or a map: jti, digest, expires_at), $admits (maps: id, why, rank).
 // Plan: eager, since the view is created before the items it admits are looked for.

@@ -228,3 +228,21 @@ async def test_what_is_erased_between_the_gates_and_the_words_is_judged_anew(
     left.append("c")
     assert [one.id for one in await ws.read(**who)] == ["d"]
     assert (await ws.verify()).intact
+
+
+async def test_a_join_ends_no_absence_that_began_after_its_decision(
+    monkeypatch: pytest.MonkeyPatch, workspace: tracegraph.Workspace
+) -> None:
+    ws, who = workspace, {"principal": "P", "role": "r", "task": "t"}
+    await ws.grant(role="r", read=["s"], write=["s"], principal="P")
+    await ws.record(fact("a", receipts=[Receipt(uri="u", text="a")]))
+    run, tickets = Tx.rows, list[str]()
+
+    async def left_first(self: Tx, name: str, **parameters: Any) -> list[dict[str, Any]]:
+        if name == "admission/contents" and not tickets:
+            tickets.append(await ws.depart(**who))
+        return await run(self, name, **parameters)
+
+    monkeypatch.setattr(Tx, "rows", left_first)
+    assert (await ws.join(**who)).decision == "admitted"
+    assert (await ws.admit(tickets[0], principal="P")).decision == "admitted"

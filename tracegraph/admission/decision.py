@@ -60,6 +60,8 @@ class Pinned:
     policy: Policy
     revision: int
     refused: Literal["unknown_principal", "role_not_held"] | None
+    left: str | None
+    """The last departure in this role and task: a join ends that absence, and none that begins meanwhile."""
 
 
 @dataclass
@@ -233,6 +235,7 @@ async def settle(tx: Tx, workspace: str, asked: Asked, now: int, *, verifier: bo
         policy=policy,
         revision=here.revision,
         refused=refused,
+        left=here.last,
     )
 
 
@@ -356,7 +359,7 @@ async def _conclude(
             checkpoint: str | None = asked.ticket.checkpoint
         else:
             ends = decided.decision in ("admitted", "reset") and not asked.preview and here.absent
-            checkpoint = here.last if ends else None
+            checkpoint = here.last if ends and here.last == pinned.left else None
         await tx.run(
             "admission/record",
             workspace=workspace,
