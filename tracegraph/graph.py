@@ -374,9 +374,10 @@ class Graph:
     ) -> Workspace:
         """Open a workspace; with `owner`, create it when it does not exist.
 
-        Raises `unknown_item` when it does not exist and no owner is given, `conflict` when it belongs to
-        another owner. `policy` names what the first revision changes from the defaults. `invalidation` is the
-        pipeline that verifies returns: by default the one that TRACEGRAPH_MODEL names, if any; None is none.
+        Raises `unknown_item` when it does not exist and no owner is given, `conflict` when it belongs to another owner
+        or was created with another policy. `policy` names what the first revision changes from the defaults; later
+        ones are `set_policy`'s. `invalidation` is the pipeline that verifies returns: by default the one that
+        TRACEGRAPH_MODEL names, if any; None is none.
         """
         from tracegraph.workspace import open_workspace
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from tracegraph import graph as core
 from tracegraph import workspace as core_workspace
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
+
+    from tracegraph.invalidation.pipeline import Invalidation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,11 +91,12 @@ class Graph:
         owner: str | None = None,
         clock: core_workspace.Clock | None = None,
         policy: dict[str, Any] | None = None,
+        invalidation: Invalidation | Literal["environment"] | None = "environment",
     ) -> Workspace:
         """Open a workspace; with `owner`, create it when it does not exist. See `tracegraph.Graph.workspace`."""
 
         async def call() -> core_workspace.Workspace:
-            return await self._inner.workspace(id, owner=owner, clock=clock, policy=policy)
+            return await self._inner.workspace(id, owner=owner, clock=clock, policy=policy, invalidation=invalidation)
 
         return Workspace(self._portal, self._portal.call(call))
 

@@ -130,6 +130,13 @@ async def open_workspace(
         )
     if owner is not None and row["owner"] != owner:
         raise TracegraphError(f"The workspace {id!r} belongs to another owner.", code="conflict")
+    for name in policy or {}:
+        if (row["policy"] or {}).get(name) != first[name]:
+            raise TracegraphError(
+                f"The workspace {id!r} was created with another {name} in its policy.",
+                code="conflict",
+                hint="Open it without a policy, and change that: set_policy, or tracegraph policy --set.",
+            )
     return Workspace(graph, id, clock=tick, keys=keys or default_keys(), invalidation=invalidation)
 
 

@@ -21,7 +21,8 @@ RETURN m.id AS id,
   m.author AS author,
   m AS version,
   COLLECT {
-    MATCH path = (m)<-[:SUPERSEDES|REVOKES|ERASES]-()
+    MATCH path = (m)<-[:SUPERSEDES|REVOKES|ERASES]-(by)
+    WHERE coalesce(by.retired_epoch, 9223372036854775807) = 9223372036854775807
     RETURN path
   } AS ended_by
 ORDER BY m.valid_from, m.epoch, m.place

@@ -11,14 +11,25 @@ MATCH (m:WorkItem {workspace: $workspace, id: $item})
 OPTIONAL MATCH kept_out = (k)-[rejected:REJECTED]->(m)
 OPTIONAL MATCH issued = (k)-[:ISSUED]->(view:ReturnView)
 OPTIONAL MATCH shown = (view)-[:ADMITS]->(m)
-WITH *, coalesce(rejected.reasons, []) AS reasons
-RETURN reasons,
-  rejected.gates AS gates,
+WITH *, coalesce(rejected.reasons, []) AS reasons,
   COLLECT {
     MATCH (m)<-[verdict:INVALIDATES]-(later:WorkItem)
-    WHERE 'invalidated' IN reasons AND verdict.epoch <= k.epoch < verdict.retired_epoch
-    RETURN {later: later.id, quote: verdict.quote, rationale: verdict.rationale, judged_by: verdict.author}
-  } AS verdicts,
+    WHERE (verdict.task IS NULL OR verdict.task = k.task)
+      AND verdict.epoch <= k.epoch < verdict.retired_epoch AND later.retired_epoch > k.epoch
+      AND verdict.effective_from <= k.valid_at
+      AND NOT EXISTS {
+        MATCH (m)<-[answer:RESTORES]-(restorer:WorkItem)
+        WHERE (answer.task IS NULL OR answer.task = k.task)
+          AND verdict.epoch < answer.epoch AND answer.epoch <= k.epoch < answer.retired_epoch
+          AND restorer.retired_epoch > k.epoch AND answer.effective_from <= k.valid_at
+      }
+    RETURN verdict
+  } AS verdicts
+RETURN reasons,
+  rejected.gates AS gates,
+  [verdict IN verdicts | {
+    later: startNode(verdict).id, quote: verdict.quote, rationale: verdict.rationale, judged_by: verdict.author
+  }] AS verdicts,
   k.decision AS decision,
   view.jti AS issued_view,
   k AS return,
@@ -27,7 +38,7 @@ RETURN reasons,
   issued,
   shown,
   COLLECT {
-    CALL (k, m, reasons) {
+    CALL (k, m, reasons, verdicts) {
       // temporal
       WITH m WHERE 'superseded' IN reasons
       MATCH path = (m)<-[links:SUPERSEDES]-{1,4}(:WorkItem)
@@ -35,13 +46,13 @@ RETURN reasons,
       RETURN path
       UNION
       WITH m WHERE 'invalidated' IN reasons
-      MATCH path = (m)<-[verdict:INVALIDATES|RESTORES]-(later:WorkItem)
-      WHERE verdict.epoch <= k.epoch < verdict.retired_epoch AND later.retired_epoch > k.epoch
+      MATCH path = (m)<-[verdict:INVALIDATES]-(:WorkItem)
+      WHERE verdict IN verdicts
       RETURN path
       UNION
       WITH m WHERE 'invalidated' IN reasons
-      MATCH path = (m)<-[verdict:INVALIDATES]-(later:WorkItem)-[link:SUPERSEDES|BOUND_TO]->()
-      WHERE verdict.epoch <= k.epoch < verdict.retired_epoch AND later.retired_epoch > k.epoch AND link.epoch <= k.epoch
+      MATCH path = (m)<-[verdict:INVALIDATES]-(:WorkItem)-[link:SUPERSEDES|BOUND_TO]->()
+      WHERE verdict IN verdicts AND link.epoch <= k.epoch
       RETURN path
       UNION
       WITH m WHERE 'unverified' IN reasons

@@ -15,4 +15,5 @@ CALL () {
   SET y += $policy
 }
 MATCH (w:Workspace {id: $workspace})
-RETURN w.owner AS owner, w.epoch AS epoch
+OPTIONAL MATCH (first:Policy {workspace: $workspace, revision: 1})
+RETURN w.owner AS owner, properties(first) AS policy

@@ -13,7 +13,8 @@ import pytest
 from tests.bad_input.conftest import Filled
 from tracegraph import Frontier, Graph, Item, Obligation, Receipt, ReceiptRef, Support, TracegraphError, Workspace
 from tracegraph.errors import HINTS
-from tracegraph.model import Limits, Policy
+from tracegraph.model import Limits, Policy, new_id
+from tracegraph.scenarios import forget
 
 pytestmark = pytest.mark.anyio
 
@@ -235,3 +236,19 @@ def test_a_model_cannot_be_changed_behind_its_checks() -> None:
     item = Item(**FACT)
     with pytest.raises(Exception, match="frozen"):
         item.content = ""
+
+
+async def test_a_workspace_is_not_opened_with_a_policy_that_it_was_not_created_with(graph: Graph) -> None:
+    id = new_id("test")
+    try:
+        await graph.workspace(id, owner="lead", policy={"max_items": 3})
+        again = await graph.workspace(id, owner="lead", policy={"max_items": 3})
+        await again.set_policy(max_items=5)
+        await graph.workspace(id, owner="lead", policy={"max_items": 3})
+        with pytest.raises(TracegraphError) as error:
+            await graph.workspace(id, owner="lead", policy={"max_items": 5})
+        assert error.value.code == "conflict"
+        assert "max_items" in error.value.message
+        assert (await (await graph.workspace(id)).policy()).max_items == 5
+    finally:
+        await forget(graph, id)

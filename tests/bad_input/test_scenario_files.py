@@ -183,7 +183,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("naive_datetime", {"record": {"id": "a", "scope": "s", "content": "c", "valid_from": "2026-05-01T09:00:00"}}),
     ("invalid_record", {"policy": {"max_items": 1.5}}),
     ("invalid_record", {"policy": {"coverage": 2}}),
-    ("invalid_record", {"verdict": {"later": "a", "earlier": "a", "says": "invalidates"}}),
+    ("unknown_item", {"verdict": {"later": "a", "earlier": "a", "says": "invalidates"}}),
     ("invalid_record", {"verdict": {"later": "a", "earlier": "b", "says": "maybe"}}),
     ("limit_exceeded", {"revoke": {"target": "a", "reason": "x" * 4097}}),
     ("invalid_record", {"grant": {"role": "r"}}),

@@ -1033,3 +1033,56 @@ async def test_returns_are_listed_newest_first_and_by_what_was_before_them(trave
     assert await travel.ws.returns(limit=1) == (await travel.ws.returns())[:1]
     with pytest.raises(TracegraphError, match="limit is 0"):
         await travel.ws.returns(limit=0)
+
+
+# --- what counts, and what does not -----------------------------------------------------------------------
+
+
+async def test_browser_draws_no_verdict_revocation_or_successor_that_does_not_count(graph: Graph) -> None:
+    clock = Clock()
+    ws = await graph.workspace(new_id("audit"), owner="host", clock=clock)
+    try:
+        await ws.grant(role="r", principal="P", read=["s"], write=["s"])
+        for id in ("e", "l1", "l2", "l3", "l4"):
+            await ws.record(Item(id=id, scope="s", content=id, receipts=[source(id)]))
+        await ws.verdict(later="l1", earlier="e", says="invalidates", task="plan")
+        await ws.verdict(later="l2", earlier="e", says="invalidates", task="another")
+        await ws.verdict(later="l3", earlier="e", says="invalidates", task="plan")
+        await ws.verdict(
+            later="l4", earlier="e", says="invalidates", task="plan", effective_from=START + timedelta(days=99)
+        )
+        await ws.retract("l3")
+        await ws.withdraw((await ws.revoke("l1", reason="by mistake")).ids[0])
+        await ws.record(Item(id="l1b", key="l1", scope="s", content="newer", receipts=[source("l1b")]))
+        await ws.retract("l1b")
+        result = await ws.join(principal="P", role="r", task="plan")
+        assert result.rejected["e"] == ("invalidated",)
+        folder = cypher_folder() / "browser"
+        (why,) = await run(graph, (folder / "why.cypher").read_text(), workspace=ws.id, cycle=result.cycle_id, item="e")
+        assert [one["later"] for one in why["verdicts"]] == ["l1"]
+        assert len(why["evidence"]) == 2  # l1, and l1 with its receipt
+        assert await run(graph, (folder / "chain.cypher").read_text(), workspace=ws.id, item="l1") == []
+        drawn = await run(graph, (folder / "history.cypher").read_text(), workspace=ws.id, item="l1")
+        assert [(row["id"], row["ended_by"]) for row in drawn] == [("l1", []), ("l1b", [])]
+    finally:
+        await forget(graph, ws.id)
+
+
+async def test_what_was_owed_is_what_its_role_owed(graph: Graph) -> None:
+    ws = await graph.workspace(new_id("audit"), owner="host", clock=Clock())
+    try:
+        for role in ("r", "q"):
+            await ws.grant(role=role, principal="P", read=["s"], write=["s"])
+            owed = Obligation(
+                id=f"o_{role}", scope="s", role=role, content="Owed.", requires=[f"{role}!"],
+                frontier=Frontier(id=f"f_{role}", content="Nothing yet."),
+            )  # fmt: skip
+            await ws.open_obligation(owed)
+        await ws.record(Item(id="a", scope="s", content="a", supports=["r"], receipts=[source("a")]))
+        result = await ws.join(principal="P", role="r", task="plan")
+        assert result.decision == "admitted"
+        text = (cypher_folder() / "audit" / "coverage.cypher").read_text()
+        rows = await run(graph, text, workspace=ws.id, cycle=result.cycle_id)
+        assert [(row["obligation"], row["needs"][0]["covered"]) for row in rows] == [("o_r", True)]
+    finally:
+        await forget(graph, ws.id)

@@ -142,7 +142,11 @@ def history(
             f"epoch {one.epoch}: {one.id} [{one.kind} in {one.scope}] valid from {one.valid_from.isoformat()}"
             + (f" to {one.valid_to.isoformat()}" if one.valid_to else "")
             + (f", superseded by {', '.join(by.id for by in one.superseded_by)}" if one.superseded_by else "")
-            + (", revoked" if one.revocations else "")
+            + "".join(
+                f", {'resolved' if end.code == 'resolved' else 'revoked'} from {end.effective_from.isoformat()}"
+                for end in one.revocations
+                if end.withdrawn_epoch is None
+            )
             + (", retracted" if one.retraction else "")
             + (", erased" if one.erasure else "")
             for one in found
@@ -237,6 +241,8 @@ def sweep(
 
     Example: tracegraph sweep -w trip --dry-run
     """
+    if budget is not None and (batch or dry_run):
+        usage("--budget limits a sweep that calls the model now: leave it out with --batch and --dry-run.")
     if dry_run:
         plan = on(workspace, lambda ws: ws.sweep_plan())
         show(

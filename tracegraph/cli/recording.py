@@ -92,12 +92,15 @@ def record(
     from tracegraph.model import Item, Receipt, ReceiptRef
 
     if file is not None:
-        if content is not None:
-            usage("Give a statement or --file, not both.")
+        own = (content, scope, id, key, task, for_purpose, for_role, valid_from, valid_to, supports, depends_on)
+        if any(one is not None for one in (*own, derived_from, supersedes, receipt_uri, receipt_text, receipt)):
+            usage("Give a statement with its options, or --file: its lines say all of their items.")
         items = _items(file)
     elif content is None or scope is None:
         usage("Give a statement and its --scope, or --file.")
     else:
+        if receipt_text is not None and receipt_uri is None:
+            usage("Say where the words of --receipt-text are from: --receipt-uri.")
         receipts: list[Receipt | ReceiptRef] = [ReceiptRef(id=one) for one in receipt or ()]
         if receipt_uri is not None:
             receipts.append(Receipt(uri=receipt_uri, text=text_of(receipt_text or "")))
