@@ -286,3 +286,14 @@ async def test_a_sweep_without_a_verifier_says_what_to_set(team: Any) -> None:
 
 def hotel(id: str, content: str) -> Item:
     return Item(id=id, key="hotel", scope="s", content=content, receipts=[Receipt(uri="mail:1", text=content)])
+
+
+async def test_an_erased_item_leaves_no_pair_that_every_sweep_waits_for(team: Any) -> None:
+    with Stub(scripted(MOVED)) as stub:
+        t = await team(stub)
+        await t.tell(old="Sunrise is booked.", new="Something else.")
+        await t.ws.verdict(later="new", earlier="old", says="proposed")
+        await t.ws.erase("new", reason="asked for")
+        swept = await t.ws.sweep()
+        assert (swept.judged, swept.unjudged) == (0, 0)
+        assert (await t.ws.sweep_plan()).pairs == 0
