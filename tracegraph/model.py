@@ -7,7 +7,6 @@ results of a return. Pure: no I/O, no rule of admission.
 from __future__ import annotations
 
 import hashlib
-import math
 import unicodedata
 import uuid
 from collections.abc import Mapping, Sequence
@@ -564,10 +563,3 @@ class Result(Model):
     """What verification did; None when it was not run."""
     view: str | None
     """The signed Return View, a compact JWS; None unless admitted or reset."""
-
-
-def finite(value: float) -> float:
-    """Refuse NaN and infinities, which canonical JSON cannot carry."""
-    if not math.isfinite(value):
-        raise TracegraphError("A share must be a finite number.", code="invalid_record")
-    return value

@@ -230,7 +230,11 @@ def sweep(
     workspace: Name = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and make no call.")] = False,
     batch: Annotated[
-        bool, typer.Option("--batch", help="Use the Batch API: one step of submit, poll, collect; run again later.")
+        bool,
+        typer.Option(
+            "--batch",
+            help="One step of a sweep by the Batch API, in one process at a time; run again later.",
+        ),
     ] = False,
     budget: Annotated[int | None, typer.Option(min=0, help="Tokens at most; what is left waits.")] = None,
     as_json: Json = False,

@@ -175,10 +175,6 @@ class Ledger:
             await self.graph.read(partial(work, part=part))
         return found
 
-    async def premises(self, id: str) -> list[dict[str, Any]]:
-        """What was read in an item, for `why`."""
-        return await self.graph.read(lambda tx: tx.rows("invalidation/premises", workspace=self.workspace, id=id))
-
     async def scanned(self, targets: Collection[str], *, prompt: str, model: str) -> dict[str, set[str]]:
         """For each target, the later items it was scanned against."""
         rows = await self._chunked("scanned", targets, prompt=prompt, model=model)

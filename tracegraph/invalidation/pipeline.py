@@ -17,7 +17,6 @@ from typing import Literal
 import anyio
 
 from tracegraph.admission import gates
-from tracegraph.errors import TracegraphError
 from tracegraph.graph import Graph, Tx
 from tracegraph.invalidation.endpoint import Dialect, Endpoint
 from tracegraph.invalidation.evidence import (
@@ -627,4 +626,4 @@ async def pinned(ledger: Ledger) -> gates.Clocks:
     return gates.Clocks(moment, epoch, moment, epoch)
 
 
-__all__ = ["BUDGET", "Invalidation", "Plan", "Todo", "TracegraphError", "pinned"]
+__all__ = ["BUDGET", "Invalidation", "Plan", "Todo", "pinned"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from tracegraph.invalidation.endpoint import Endpoint, Reply
-from tracegraph.invalidation.evidence import Answer, Ask, Pair, Usage
+from tracegraph.invalidation.evidence import Answer, Ask, Pair
 from tracegraph.invalidation.prompts import Judgment, MalformedError, Recovery, judging, pair_data, parse
 from tracegraph.model import folded
 
@@ -68,8 +68,3 @@ def estimate(pair: Pair) -> int:
     sides = (pair.later, pair.earlier, *pair.behind)
     shown = sum(len(side.content) + min(6_000, sum(len(text) for text in side.receipts)) for side in sides)
     return len(judging(pair.ask).system) // 4 + shown // 3 + 100 * len(sides) + 150
-
-
-def failed(seconds: float = 0.0) -> Answer:
-    """The answer of a verifier that raised."""
-    return Answer("uncertain", cause="error", usage=Usage(calls=1, seconds=seconds))
