@@ -64,13 +64,22 @@ async def test_sixteen_writers_and_four_agents_in_two_processes_keep_one_chain(
     assert (await ws.replay((await ws.admit(ticket, principal="agent-a0")).cycle_id)).equal
     first = (await ws.verify()).epoch
     at_work = [process(neo4j, tmp_path, "crowd", ws.id, name, str(SECONDS)) for name in names]
+    ended: dict[str, tuple[str, str]] = {}
+
+    async def hear(name: str, one: subprocess.Popen[str]) -> None:
+        ended[name] = await anyio.to_thread.run_sync(one.communicate)
+
     try:
-        ended = [await anyio.to_thread.run_sync(one.communicate) for one in at_work]
+        async with (
+            anyio.create_task_group() as group
+        ):  # all at once: one whose pipe is full stands still with its locks
+            for name, one in zip(names, at_work, strict=True):
+                group.start_soon(hear, name, one)
     finally:
         for one in at_work:
             one.kill()
-    assert [one.returncode for one in at_work] == [0] * PROCESSES, [errors for _, errors in ended]
-    told: list[dict[str, Any]] = [json.loads(line) for out, _ in ended for line in out.splitlines()]
+    assert [one.returncode for one in at_work] == [0] * PROCESSES, [errors for _, errors in ended.values()]
+    told: list[dict[str, Any]] = [json.loads(line) for out, _ in ended.values() for line in out.splitlines()]
     batches = [one for one in told if "batch" in one]
     returns = [one for one in told if "cycle" in one]
 
