@@ -70,9 +70,7 @@ async def test_sixteen_writers_and_four_agents_in_two_processes_keep_one_chain(
         ended[name] = await anyio.to_thread.run_sync(one.communicate)
 
     try:
-        async with (
-            anyio.create_task_group() as group
-        ):  # all at once: one whose pipe is full stands still with its locks
+        async with anyio.create_task_group() as group:  # one whose pipe is full stands still with its locks
             for name, one in zip(names, at_work, strict=True):
                 group.start_soon(hear, name, one)
     finally:
