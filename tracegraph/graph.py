@@ -104,9 +104,14 @@ class Patience:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Raises TimeoutError when the server took too long."""
-        with anyio.fail_after(self._seconds) as self._scope:
+        """Raises TimeoutError when the server took too long.
+
+        Also when its answer, arriving in the moment of the deadline, has renewed that: what was given up stays so.
+        """
+        with anyio.CancelScope(deadline=anyio.current_time() + self._seconds) as self._scope:
             yield
+        if self._scope.cancelled_caught:
+            raise TimeoutError
 
 
 class _Rollback(Exception):
