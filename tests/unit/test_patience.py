@@ -18,15 +18,20 @@ async def test_an_answer_in_the_moment_of_the_deadline_is_no_success_without_a_r
     loop = asyncio.get_running_loop()
     answer = loop.create_future()
     patience = Patience(0.05)
-    reached = False
-    with pytest.raises(TimeoutError), patience.waiting():
+    reached: list[str] = []
+
+    async def work() -> None:
         time.sleep(0.1)  # noqa: ASYNC251  the whole process stands still
         loop.call_soon(answer.set_result, None)
         await answer
         patience.answered()
-        reached = True
+        reached.append("the answer")
         await anyio.sleep(1)
-    assert reached
+        reached.append("the end")
+
+    with pytest.raises(TimeoutError), patience.waiting():
+        await work()
+    assert reached == ["the answer"]
 
 
 async def test_each_answer_renews_it() -> None:
