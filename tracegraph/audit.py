@@ -430,7 +430,7 @@ class Shown(Model):
 
 
 class Happened(Model):
-    """What ended the item, or a premise at the end of `path`. `task` limits a verdict."""
+    """What happened to the item, or to a premise at the end of `path`. `task` limits a verdict."""
 
     path: tuple[str, ...]
     reason: str
@@ -450,7 +450,7 @@ class Exposed(Model):
 
 
 class Exposure(Model):
-    """Who was shown an item, and what has ended it since."""
+    """Who was shown an item, and what has happened since; whether that ended it, each view's `ended` says."""
 
     item: Exposed
     views: tuple[Shown, ...]

@@ -1,5 +1,6 @@
-// Who was shown an item: every Return View that admitted it, to whom, when, and when it was opened; and what has ended the
-// item, or a premise it rests on, by $now. An empty `since` says that nothing has.
+// Who was shown an item: every Return View that admitted it, to whom, when, and when it was opened; and what has happened by
+// $now to the item and to what it rests on. Whether that ends the item the gates say: a premise's words may be back, or
+// their holder gone (`ended` of `tracegraph exposure`).
 // Parameters: $workspace, $item, $now (microseconds).
 // :param workspace => 'trip'
 // :param item => 'h0'
