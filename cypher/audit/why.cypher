@@ -295,6 +295,12 @@ RETURN m {
         MATCH (h)<-[link:INVALIDATES]-(later:WorkItem)
         WHERE (link.task IS NULL OR link.task = k.task) AND link.epoch <= k.epoch < link.retired_epoch
           AND later.retired_epoch > k.epoch AND link.effective_from <= k.valid_at AND 'invalidated' IN one.reasons
+          AND NOT EXISTS {
+            MATCH (h)<-[answer:RESTORES]-(restorer:WorkItem)
+            WHERE (answer.task IS NULL OR answer.task = k.task)
+              AND link.epoch < answer.epoch AND answer.epoch <= k.epoch < answer.retired_epoch
+              AND restorer.retired_epoch > k.epoch AND answer.effective_from <= k.valid_at
+          }
         RETURN {reason: 'invalidated', id: later.id, content: later.content, quote: link.quote, author: link.author} AS cause
         UNION
         MATCH (h)<-[:REVOKES]-(v:Revocation)

@@ -1086,3 +1086,21 @@ async def test_what_was_owed_is_what_its_role_owed(graph: Graph) -> None:
         assert [(row["obligation"], row["needs"][0]["covered"]) for row in rows] == [("o_r", True)]
     finally:
         await forget(graph, ws.id)
+
+
+async def test_a_premise_is_said_to_be_ended_by_what_still_counts(graph: Graph) -> None:
+    ws = await graph.workspace(new_id("audit"), owner="host", clock=Clock())
+    try:
+        await ws.grant(role="r", principal="P", read=["s"], write=["s"])
+        for id in ("base", "l1", "l2"):
+            await ws.record(Item(id=id, scope="s", content=id, receipts=[source(id)]))
+        await ws.record(Item(id="rests", scope="s", content="rests", depends_on=["base"], receipts=[source("rests")]))
+        await ws.verdict(later="l1", earlier="base", says="invalidates")
+        await ws.verdict(later="l1", earlier="base", says="restores")
+        await ws.verdict(later="l2", earlier="base", says="invalidates")
+        result = await ws.join(principal="P", role="r", task="plan")
+        assert result.rejected["rests"] == ("premise_invalid",)
+        (premise,) = (await ws.why("rests", result.cycle_id)).premises
+        assert [(cause.reason, cause.id) for cause in premise.by] == [("invalidated", "l2")]
+    finally:
+        await forget(graph, ws.id)
