@@ -110,7 +110,8 @@ async def check(graph: Graph, scenario: Scenario, *, invalidation: Invalidation 
             )
             if scenario.grants:
                 await commit(graph, id, scenario.grants, author=None, now=micros(clock.now))
-            player = _Player(ws, clock)
+            given = [step.given for step in scenario.steps if isinstance(step.given, Mapping)]
+            player = _Player(ws, clock, {one["known_at"] for one in given if one.get("known_at") is not None})
             expectations: list[Expectation] = []
             for step in scenario.steps:
                 expectations += await player.step(step)
@@ -147,15 +148,17 @@ class _Clock:
 class _Player:
     """One workspace, and what the scenario's later steps may refer to."""
 
-    def __init__(self, ws: Workspace, clock: _Clock) -> None:
+    def __init__(self, ws: Workspace, clock: _Clock, asked: set[str]) -> None:
         self.ws = ws
         self.clock = clock
+        self.asked = asked
+        """The names of steps whose epoch some step asks for."""
         self.tickets: dict[str, str] = {}
         """Principal to its last ticket."""
         self.views: dict[str, str] = {}
         """Principal to its last view."""
         self.epochs: dict[str, int] = {}
-        """Name of a step to the latest epoch after it."""
+        """Name of a step that is asked for to the latest epoch after it."""
         self.written: dict[str, str] = {}
         """Name of a step to the id by which what it wrote can be withdrawn."""
 
@@ -165,7 +168,7 @@ class _Player:
         wanted = step.expect.get("error")
         try:
             found = await self._act(step)
-            if step.name is not None:
+            if step.name is not None and step.name in self.asked:
                 self.epochs[step.name] = await self._epoch()
         except TracegraphError as error:
             if error.code == "unavailable" and wanted != "unavailable":
