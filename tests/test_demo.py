@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.invalidation.stub import Stub, says, scripted
+from tracegraph.cli import program
 
 
 def tracegraph(*arguments: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -24,7 +27,7 @@ def tracegraph(*arguments: str, folder: Path | None = None, **environment: str) 
     )
 
 
-def test_the_demo_tells_the_travel_case_and_where_to_look(neo4j: dict[str, str]) -> None:
+def test_the_demo_tells_the_travel_case_and_where_to_look(neo4j: dict[str, str], tmp_path: Path) -> None:
     done = tracegraph("demo", **neo4j)
     assert done.returncode == 0, done.stderr
     told = done.stdout
@@ -34,17 +37,23 @@ def test_the_demo_tells_the_travel_case_and_where_to_look(neo4j: dict[str, str])
     assert "comes back:  m_c" in told
     assert "p0 <-INVALIDATES- h1 -SUPERSEDES-> h0" in told
     assert "MATCH path =" in told
-
-
-def test_the_commands_that_the_demo_ends_with_run_as_they_stand(neo4j: dict[str, str], tmp_path: Path) -> None:
-    told = tracegraph("demo", **neo4j).stdout.splitlines()
-    commands = [shlex.split(line) for line in told if line.startswith("  tracegraph ")]
+    commands = [shlex.split(line) for line in told.splitlines() if line.startswith("  tracegraph ")]
     assert [command[1] for command in commands] == ["browser", "why"]
     for command in commands:
         done = tracegraph(*command[1:], folder=tmp_path, **neo4j)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "audits" / "favourites.zip").is_file()
     assert done.stdout.startswith("p0 rejected: invalidated by h1")
+
+
+def test_commands_are_shown_as_they_can_be_called_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "tracegraph")])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program() == ".venv/bin/tracegraph"
+    (tmp_path / "tracegraph").write_text("")
+    (tmp_path / "tracegraph").chmod(0o700)
+    assert program() == "tracegraph"
 
 
 def test_with_a_model_the_verifier_decides_the_same_case(neo4j: dict[str, str]) -> None:

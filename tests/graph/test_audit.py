@@ -12,6 +12,7 @@ import pytest
 
 import tracegraph
 from tracegraph import Frontier, Item, Obligation, Receipt, ReceiptRef, Support, TracegraphError, Workspace, chain
+from tracegraph.admission import gates
 from tracegraph.audit import render_why
 from tracegraph.graph import Graph, Patience, Tx, cypher_folder
 from tracegraph.model import OPEN, Result, new_id
@@ -1082,6 +1083,8 @@ async def test_what_was_owed_is_what_its_role_owed(graph: Graph) -> None:
         result = await ws.join(principal="P", role="r", task="plan")
         assert result.decision == "admitted"
         text = (cypher_folder() / "audit" / "coverage.cypher").read_text()
+        listed = text[text.index("reason IN [") : text.index("])")]
+        assert set(re.findall(r"'(\w+)'", listed)) == gates.STANDING | {"wrong_role", "wrong_purpose"}
         rows = await run(graph, text, workspace=ws.id, cycle=result.cycle_id)
         assert [(row["obligation"], row["needs"][0]["covered"]) for row in rows] == [("o_r", True)]
     finally:

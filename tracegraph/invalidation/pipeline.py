@@ -335,7 +335,7 @@ class Invalidation:
             if any(answer.says == "restores" for answer in asked.values()):
                 scope, judged = await select()
         before = await ledger.states(scope.earlier | scope.invalidated, task=scope.task)
-        hidden = await self._hidden(ledger, {later for later, _ in before}, scope, back)
+        hidden = await self._hidden(ledger, {later for later, _ in before}, scope, judged, back)
         scanned = await self.scanner.scan(scope, ledger, meter, progress)
         todos, unscanned = await self.todos(ledger, scope, scanned, back)
         await self._judge(ledger, todos, meter, asked, progress)
@@ -417,14 +417,13 @@ class Invalidation:
         if not behind:
             return []
         everything = {later for laters in behind.values() for later in laters}
-        hidden = await self._hidden(ledger, everything, scope, back)
-        current = await self._current(ledger, everything, scope, judged)
+        current = await self._current(ledger, everything, scope, judged, back)
         asked = await ledger.settled(list(behind), task=scope.task, ask="restore", verifier=self.verifier)
         todos = []
         for earlier, laters in sorted(behind.items()):
             if any(current[later].reasons & gates.STANDING <= {"not_yet_valid"} for later in laters):
                 continue
-            if hidden & laters.keys():
+            if back is not None and not all(current[later].readable() for later in laters):
                 continue
             successors = {current[later].current for later in laters} | {
                 id for named in laters.values() for id in named
@@ -456,13 +455,14 @@ class Invalidation:
             if id is not None and scope.has(id, earlier)
         ]
 
-    async def _hidden(self, ledger: Ledger, ids: set[str], scope: Scope, back: gates.Return | None) -> set[str]:
+    async def _hidden(
+        self, ledger: Ledger, ids: set[str], scope: Scope, judged: dict[str, gates.Judged], back: gates.Return | None
+    ) -> set[str]:
         """Which of these items the returning role may not read; on a sweep none is hidden."""
-        others = ids - set(scope.placed)
-        if back is None or not others:
+        if back is None:
             return set()
-        seen = await self._current(ledger, others, scope, {}, back)
-        return {id for id in others if not seen[id].readable()}
+        seen = await self._current(ledger, ids, scope, judged, back)
+        return {id for id in ids if not seen[id].readable()}
 
     async def _current(
         self,
